@@ -1,0 +1,14 @@
+/** `npm test [-- filter …]`: installs, builds, runs every test. The last line is `N passed, N failed, N skipped`. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { build, checkNode, install, root } from './prepare.js';
+
+checkNode();
+install();
+build();
+const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+const { status } = spawnSync(process.execPath, [vitest, 'run', ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

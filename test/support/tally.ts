@@ -1,0 +1,52 @@
+import type { SerializedError } from 'vitest';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
+
+/** Set to 1 where everything must run (`.ci/run`): a skipped test then fails the run. */
+const FORBID_SKIPS = 'FENCEPOST_FORBID_SKIPS';
+
+/**
+ * Prints `N passed, N failed, N skipped` as the last line of a run, and before it what was skipped and why.
+ *
+ * It counts what the runner's own summary hides: a file that cannot be imported, a worker that was killed and a
+ * rejection after the last test each count as a failure. It writes at process exit, so nothing comes after it.
+ */
+export default class Tally implements Reporter {
+  /** Stands if the run ends before its end was reported. */
+  #line = '0 passed, 1 failed, 0 skipped';
+  #skipped: string[] = [];
+
+  onInit(): void {
+    process.once('exit', () => {
+      for (const line of this.#skipped) process.stdout.write(`${line}\n`);
+      if (this.#skipped.length > 0 && process.env[FORBID_SKIPS] === '1') {
+        process.stdout.write(`Nothing may be skipped here (${FORBID_SKIPS}=1): provide what the tests above need.\n`);
+        process.exitCode = 1;
+      }
+      process.stdout.write(`${this.#line}\n`);
+    });
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    let passed = 0;
+    let failed = errors.length;
+    this.#skipped = [];
+    for (const module of modules) {
+      let failures = 0;
+      for (const test of module.children.allTests()) {
+        const { state } = test.result();
+        if (state === 'passed') passed++;
+        else if (state === 'skipped') this.#skipped.push(`skipped: ${nameOf(module, test)}`);
+        else failures++;
+      }
+      const fine = module.state() === 'passed' || module.state() === 'skipped';
+      failed += failures === 0 && !fine ? 1 : failures;
+    }
+    this.#line = `${passed} passed, ${failed} failed, ${this.#skipped.length} skipped`;
+  }
+}
+
+function nameOf(module: TestModule, test: TestCase): string {
+  const result = test.result();
+  const why = result.state === 'skipped' ? result.note : undefined;
+  return `${module.relativeModuleId} > ${test.fullName} (${why ?? 'no reason given'})`;
+}
