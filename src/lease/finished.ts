@@ -1,0 +1,75 @@
+/**
+ * The finished requests that the state still remembers (design 7, F6). A request is remembered from the entry that
+ * ends it until at least `limits.finishedRequests` younger ones exist; `forgotten` says how far back the memory reaches,
+ * and that is what makes once-only hold however late a copy arrives: an id takes effect above the revision its client
+ * had seen when it made the id, hence ends above it too; so if `seen >= forgotten`, its record is still here.
+ *
+ * Eviction follows `finishedAt`, a field of the record, so a member that loaded its table in key order evicts the same
+ * ids as its peers (S4). Requests that ended at one revision leave together: `forgotten` could not tell them apart.
+ */
+import { AssertionFailed } from '../base/assert.js';
+import type { RequestId } from '../base/ids.js';
+import type { Revision } from '../base/revision.js';
+import { at, createFifo, push, shift } from './fifo.js';
+import type { Fifo } from './fifo.js';
+import type { FinishedRequest } from './types.js';
+
+/** The table with its two ways in. Changed only by the functions of this file. */
+export interface FinishedTable {
+  /** Ascending by `finishedAt`. */
+  readonly order: Fifo<FinishedRequest>;
+  readonly byRequest: Map<RequestId, FinishedRequest>;
+  /** By token alone: an entry grants at most one lease, so a token belongs to one request. */
+  readonly byToken: Map<Revision, FinishedRequest>;
+  /** The greatest `finishedAt` evicted. */
+  forgotten: Revision;
+}
+
+/** An empty table that has forgotten everything up to `forgotten`. */
+export function createFinished(forgotten: Revision): FinishedTable {
+  return { order: createFifo(), byRequest: new Map(), byToken: new Map(), forgotten };
+}
+
+/** Remembers `request`, which must be new and not older than any in the table. */
+export function remember(table: FinishedTable, request: FinishedRequest): void {
+  const { requestId, finishedAt, token } = request;
+  const newest = at(table.order, table.order.length - 1);
+  if (newest !== undefined && newest.finishedAt > finishedAt) {
+    throw new AssertionFailed(
+      `request ${requestId} finished at ${finishedAt}, before the newest at ${newest.finishedAt}`,
+    );
+  }
+  if (table.byRequest.has(requestId))
+    throw new AssertionFailed(`request ${requestId} finishes a second time at ${finishedAt}`);
+  if (token !== undefined) {
+    if (table.byToken.has(token))
+      throw new AssertionFailed(`token ${token} of request ${requestId} ends a second time`);
+    table.byToken.set(token, request);
+  }
+  table.byRequest.set(requestId, request);
+  push(table.order, request);
+}
+
+/**
+ * Forgets the oldest requests, all of one revision together, while at least `keep` (1 or more) remain. `evicted` gets
+ * each of them. Amortised constant time.
+ */
+export function evict(table: FinishedTable, keep: number, evicted: (request: FinishedRequest) => void): void {
+  for (;;) {
+    const oldest = at(table.order, 0);
+    // The requests of the oldest revision are at most `excess` exactly if the one behind that many is younger.
+    const behind = at(table.order, table.order.length - keep);
+    if (oldest === undefined || behind === undefined || behind.finishedAt === oldest.finishedAt) return;
+    for (
+      let next: FinishedRequest | undefined = oldest;
+      next?.finishedAt === oldest.finishedAt;
+      next = at(table.order, 0)
+    ) {
+      shift(table.order);
+      table.byRequest.delete(next.requestId);
+      if (next.token !== undefined) table.byToken.delete(next.token);
+      evicted(next);
+    }
+    table.forgotten = oldest.finishedAt;
+  }
+}
