@@ -1,0 +1,49 @@
+/** The settings of a node. `load-config.ts` reads them, `config-fields.ts` says what each may be. */
+import type { NodeId } from '../base/ids.js';
+import type { Revision } from '../base/revision.js';
+import type { LogLevel } from './log.js';
+
+/** An initial member as every member's configuration names it. */
+export interface MemberConfig {
+  readonly nodeId: NodeId;
+  /** `host:port` at which the others find it; resolved at every dial. */
+  readonly peerAddress: string;
+}
+
+/** What `fencepost start` runs a node with. Deep-frozen. */
+export interface NodeConfig {
+  /** Name of the cluster, 1–63 characters of `[A-Za-z0-9._-]`. Guards keep it beside their fences. Required. */
+  readonly cluster: string;
+  /** Name of this node, one of `members`. Required. */
+  readonly nodeId: NodeId;
+  /** Directory of log and state, absolute here; a relative one starts at the working directory. Required. */
+  readonly dataDir: string;
+  /** `host:port` where clients are served. Default 127.0.0.1:7101. */
+  readonly clientAddress: string;
+  /** `host:port` where this node listens for the others. Default 127.0.0.1:7201. */
+  readonly peerAddress: string;
+  /** All initial members, this node among them; the same list on each. Required. */
+  readonly members: readonly MemberConfig[];
+  /** Whether an empty data directory may form a new cluster (design: forming). Default false. */
+  readonly form: boolean;
+  /** When forming: the first token is greater than this revision. Text in the file. Default 0, none. */
+  readonly floor: Revision;
+  /** When forming: milliseconds in which nothing is granted, 0–86 400 000. Default 0. */
+  readonly holdMs: number;
+  /** Says that listening without TLS where other machines can connect is meant. Default false. */
+  readonly insecure: boolean;
+  /** Bytes that must be free for new leases to be granted. Default 536 870 912 (512 MiB). */
+  readonly diskFloorBytes: number;
+  /** Milliseconds between two looks at the clock; every time-out is a multiple. 1–1 000, default 10. */
+  readonly tickMs: number;
+  /** Milliseconds between a leader's heartbeats. Default 100. */
+  readonly heartbeatMs: number;
+  /** Least election time-out in milliseconds, at least three heartbeats. Default 500. */
+  readonly electionMinMs: number;
+  /** Greatest election time-out in milliseconds, at least 1.5 times the least, or votes split. Default 1 000. */
+  readonly electionMaxMs: number;
+  /** TTL in milliseconds of a lease whose client names none: from three times `electionMaxMs` (3 000 at least) to a day. Default 15 000. */
+  readonly defaultTtlMs: number;
+  /** Least level that is logged; audit lines always are. Default info. */
+  readonly logLevel: LogLevel;
+}
