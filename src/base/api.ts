@@ -29,13 +29,7 @@ export interface LeaseView {
 
 /** Why a lease, or a request, is over. */
 export type EndReason =
-  | 'unspecified'
-  | 'expired'
-  | 'released'
-  | 'withdrawn'
-  | 'force_released'
-  | 'earlier_history'
-  | 'never_granted';
+  'unspecified' | 'expired' | 'released' | 'withdrawn' | 'force_released' | 'earlier_history' | 'never_granted';
 
 /** How a lease ended. */
 export interface EndedView {
@@ -138,8 +132,7 @@ export interface AcquireAnswer {
 }
 /** One lease of a Renew or a Verify. */
 export type LeaseState =
-  | { readonly type: 'live'; readonly ttlMs: number }
-  | { readonly type: 'ended'; readonly ended: EndedView };
+  { readonly type: 'live'; readonly ttlMs: number } | { readonly type: 'ended'; readonly ended: EndedView };
 /** As many results as were asked for, in order. */
 export interface RenewAnswer {
   readonly type: 'renew';

@@ -56,7 +56,8 @@ export const ERRORS = {
     retryable: true,
     outcome: 'not-done',
     retryDelayMs: 200,
-    remedy: 'The node knows no leader: repeat the call, on another node. If it lasts, see that a majority of the nodes runs.',
+    remedy:
+      'The node knows no leader: repeat the call, on another node. If it lasts, see that a majority of the nodes runs.',
   },
   LEADER_CHANGED: {
     code: UNAVAILABLE,
@@ -120,7 +121,8 @@ export const ERRORS = {
     retryable: true,
     outcome: 'unknown',
     retryDelayMs: 1_000,
-    remedy: 'Leadership was not handed over within an election time-out: see that the target is reachable and caught up, then repeat.',
+    remedy:
+      'Leadership was not handed over within an election time-out: see that the target is reachable and caught up, then repeat.',
   },
   NOT_FORMED: {
     code: UNAVAILABLE,

@@ -126,8 +126,7 @@ export type StateRecord =
 
 /** Names a record. */
 export type RecordKey =
-  | { readonly type: 'domain'; readonly domain: Domain }
-  | { readonly type: 'finished'; readonly lastRevision: Revision };
+  { readonly type: 'domain'; readonly domain: Domain } | { readonly type: 'finished'; readonly lastRevision: Revision };
 
 /** The part of the state that is in a cut's meta record. */
 export interface StateSummary {

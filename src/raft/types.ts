@@ -101,8 +101,14 @@ export interface AppendReply extends Envelope {
   readonly type: 'appendReply';
   readonly request: number;
   readonly result:
-    | { readonly type: 'proved'; /** The last index that the message proved; never simply the log's end. */ readonly index: number }
-    | { readonly type: 'conflict'; /** Try with a previous entry at or below this; never a match. */ readonly hint: Position };
+    | {
+        readonly type: 'proved';
+        /** The last index that the message proved; never simply the log's end. */ readonly index: number;
+      }
+    | {
+        readonly type: 'conflict';
+        /** Try with a previous entry at or below this; never a match. */ readonly hint: Position;
+      };
   /** The follower's log ends here (durable part); lets the leader notice a log that got shorter (S7). */
   readonly durable: number;
   /** The follower's disk has less than the floor free (design 6). */

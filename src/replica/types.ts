@@ -8,7 +8,16 @@ import type { Failure } from '../base/errors.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../base/ids.js';
 import type { History } from '../base/revision.js';
 import type { StateChanges, StateLimits, StateRecord, StateSummary } from '../lease/types.js';
-import type { Configuration, Entry, HardState, LogWrite, Member, Message, Position, SnapshotMeta } from '../raft/types.js';
+import type {
+  Configuration,
+  Entry,
+  HardState,
+  LogWrite,
+  Member,
+  Message,
+  Position,
+  SnapshotMeta,
+} from '../raft/types.js';
 
 /** The clocks at the moment a batch of events is handled. */
 export interface Time {
@@ -102,7 +111,13 @@ export type Event =
   /** From a peer; the transport has checked cluster, incarnation and that `from.node` is whom it says. */
   | { readonly type: 'message'; readonly message: Message }
   /** A client's call at this node. `timeoutMs`: what is left of its deadline. Answered by one `answer` effect. */
-  | { readonly type: 'call'; readonly id: CallId; readonly principal: Principal; readonly timeoutMs: number; readonly call: Call }
+  | {
+      readonly type: 'call';
+      readonly id: CallId;
+      readonly principal: Principal;
+      readonly timeoutMs: number;
+      readonly call: Call;
+    }
   /** The client has gone; nothing is answered any more. */
   | { readonly type: 'cancel'; readonly id: CallId }
   /** A call that a peer took and passes on; answered by one `forwardResult` effect. */
@@ -184,7 +199,12 @@ export type Effect =
   /** Whether this node can serve: it knows a leader and follows it. For health. */
   | { readonly type: 'serving'; readonly serving: boolean; readonly leader: NodeId | undefined }
   /** A line for the log. `audit` lines are about losses and forced releases. */
-  | { readonly type: 'log'; readonly level: 'info' | 'warn' | 'error' | 'audit'; readonly message: string; readonly fields: Readonly<Record<string, string | number>> }
+  | {
+      readonly type: 'log';
+      readonly level: 'info' | 'warn' | 'error' | 'audit';
+      readonly message: string;
+      readonly fields: Readonly<Record<string, string | number>>;
+    }
   /** Answer to `stop`: nothing is under way any more. */
   | { readonly type: 'stopped' }
   /** This process must end (exit code 70): an assertion or a check between members failed. */
