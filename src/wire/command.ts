@@ -1,0 +1,134 @@
+/** Commands of the state machine ↔ the payload of a log entry (`record.proto`, Command). */
+import { unreachable } from '../base/assert.js';
+import type { Command, LeaseKey } from '../lease/types.js';
+import type { CommandCodec } from '../replica/ports.js';
+import { CorruptBytes } from './corrupt.js';
+import {
+  checkFormat,
+  domain,
+  integer,
+  name,
+  part,
+  parts,
+  positive,
+  requestId,
+  revision,
+  text,
+  token,
+  variant,
+  wellFormed,
+} from './fields.js';
+import { metadataFields, readMetadata } from './metadata.js';
+import { uint32, uint64 } from './numbers.js';
+import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
+import type { Fields } from './proto.js';
+
+const COMMAND = messageType('Command');
+
+/** The bytes of a command. A number outside its range or ill-formed text is a failed assertion. */
+export function encodeCommand(command: Command): Uint8Array {
+  // The members of the oneof have the names of the types.
+  return encodeFields(COMMAND, { format: FORMAT, [command.type]: bodyOf(command) });
+}
+
+/** The command in `bytes`. Throws {@link CorruptBytes}. */
+export function decodeCommand(bytes: Uint8Array): Command {
+  const fields = decodeFields(COMMAND, bytes, 'command');
+  checkFormat(fields, 'command');
+  const type = variant(fields, 'command', 'command');
+  const what = `command ${type}`;
+  const body = part(fields, type, what);
+  switch (type) {
+    case 'acquire':
+      return {
+        type,
+        domain: domain(body, 'domain', what),
+        requestId: requestId(body, 'requestId', what),
+        holder: name(body, 'holder', what),
+        ttlMs: positive(body, 'ttlMs', what),
+        metadata: readMetadata(body, what),
+        seenRevision: revision(body, 'seenRevision', what),
+        atUnixMs: integer(body, 'atUnixMs', what),
+        owner: text(body, 'owner', what),
+      };
+    case 'withdraw':
+      return {
+        type,
+        domain: domain(body, 'domain', what),
+        requestId: requestId(body, 'requestId', what),
+        owner: text(body, 'owner', what),
+      };
+    case 'release':
+      return { type, ...readKey(body, what), owner: text(body, 'owner', what) };
+    case 'forceRelease':
+      return { type, ...readKey(body, what), note: text(body, 'note', what), by: text(body, 'by', what) };
+    case 'expire':
+      return {
+        type,
+        term: integer(body, 'term', what),
+        leases: parts(body, 'leases', what).map((lease) => ({
+          ...readKey(lease, what),
+          version: integer(lease, 'version', what),
+        })),
+      };
+    case 'checkpoint':
+      return {
+        type,
+        leases: parts(body, 'leases', what).map((lease) => ({
+          ...readKey(lease, what),
+          leftMs: integer(lease, 'leftMs', what),
+        })),
+      };
+    case 'void':
+      return { type, leases: parts(body, 'leases', what).map((lease) => readKey(lease, what)) };
+    case 'endHold':
+      return { type, term: integer(body, 'term', what) };
+    default:
+      throw new CorruptBytes(what, 'is of a kind that this version does not know');
+  }
+}
+
+/** Both directions, for the replica. */
+export const commandCodec: CommandCodec = { encode: encodeCommand, decode: decodeCommand };
+
+function bodyOf(command: Command): Fields {
+  switch (command.type) {
+    case 'acquire':
+      return {
+        domain: command.domain,
+        requestId: command.requestId,
+        holder: wellFormed(command.holder, 'holder'),
+        ttlMs: uint32(command.ttlMs, 'ttlMs'),
+        metadata: metadataFields(command.metadata),
+        seenRevision: uint64(command.seenRevision, 'seenRevision'),
+        atUnixMs: uint64(command.atUnixMs, 'atUnixMs'),
+        owner: wellFormed(command.owner, 'owner'),
+      };
+    case 'withdraw':
+      return { domain: command.domain, requestId: command.requestId, owner: wellFormed(command.owner, 'owner') };
+    case 'release':
+      return { ...keyOf(command), owner: wellFormed(command.owner, 'owner') };
+    case 'forceRelease':
+      return { ...keyOf(command), note: wellFormed(command.note, 'note'), by: wellFormed(command.by, 'by') };
+    case 'expire':
+      return {
+        term: uint64(command.term, 'term'),
+        leases: command.leases.map((lease) => ({ ...keyOf(lease), version: uint64(lease.version, 'version') })),
+      };
+    case 'checkpoint':
+      return { leases: command.leases.map((lease) => ({ ...keyOf(lease), leftMs: uint64(lease.leftMs, 'leftMs') })) };
+    case 'void':
+      return { leases: command.leases.map(keyOf) };
+    case 'endHold':
+      return { term: uint64(command.term, 'term') };
+  }
+  return unreachable(command);
+}
+
+function keyOf(lease: LeaseKey): Fields {
+  return { domain: lease.domain, token: uint64(lease.token, 'token') };
+}
+
+function readKey(fields: Fields, what: string): LeaseKey {
+  return { domain: domain(fields, 'domain', what), token: token(fields, 'token', what) };
+}

@@ -1,0 +1,23 @@
+import type { Metadata } from '../base/api.js';
+import { CorruptBytes } from './corrupt.js';
+import { parts, text, wellFormed } from './fields.js';
+import type { Fields } from './proto.js';
+
+/** Pairs as the internal messages carry them. */
+export function metadataFields(metadata: Metadata): readonly Fields[] {
+  return metadata.map(([key, value]) => ({
+    key: wellFormed(key, 'metadata key'),
+    value: wellFormed(value, 'metadata value'),
+  }));
+}
+
+/** Metadata sorted by key, keys unique; anything else is refused, because the order is part of the state. */
+export function readMetadata(fields: Fields, what: string): Metadata {
+  let before: string | undefined;
+  return parts(fields, 'metadata', what).map((pair) => {
+    const key = text(pair, 'key', what);
+    if (before !== undefined && key <= before) throw new CorruptBytes(what, 'metadata is not sorted by key');
+    before = key;
+    return [key, text(pair, 'value', what)] as const;
+  });
+}
