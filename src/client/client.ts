@@ -1,0 +1,268 @@
+/** The client: calls, leases and their renewal, over all endpoints of one cluster. */
+import type { Call, GetStatusAnswer, LeaseRef } from '../base/api.js';
+import { abortedError, acquire } from './acquire.js';
+import type { AcquirePorts, Granted, NotGranted } from './acquire.js';
+import type { OpenChannel } from './channel.js';
+import { Timeline } from './clock.js';
+import { FencepostError, NotGrantedError } from './errors.js';
+import { holdLease } from './lease.js';
+import type { Lease } from './lease.js';
+import { acquireSettings, checkedDomain, checkedLease, clientSettings } from './options.js';
+import type { AcquireOptions, ClientSettings, ConnectOptions } from './options.js';
+import { Renewer } from './renewer.js';
+import type { Kept, RenewReply } from './renewer.js';
+import type { Surroundings } from './surroundings.js';
+import { Transport } from './transport.js';
+import type { AnswerTo, CallOutcome } from './transport.js';
+import { domainInfo, leaseInfo, tokenState } from './views.js';
+import type { DomainInfo, TokenState } from './views.js';
+
+/** How fresh an answer has to be: see `freshness` in `lease.proto`. Default everywhere: `linearizable`. */
+export type Freshness = 'linearizable' | 'local';
+
+/** What one endpoint says of itself and of the cluster. */
+export type NodeStatus =
+  | { readonly endpoint: string; readonly status: GetStatusAnswer; readonly error: undefined }
+  | { readonly endpoint: string; readonly status: undefined; readonly error: FencepostError };
+
+interface Held {
+  readonly type: 'held';
+  readonly lease: Lease;
+}
+
+/** How long `close` waits for releases and withdrawals that are under way, in milliseconds. */
+const CLOSE_MS = 2_000;
+/** How long one endpoint gets to tell its status, in milliseconds. */
+const STATUS_MS = 2_000;
+
+/** A client of one cluster, made by `connect`. It keeps the process alive while it holds leases. */
+export class Client implements AsyncDisposable {
+  readonly #settings: ClientSettings;
+  readonly #surroundings: Surroundings;
+  readonly #timeline: Timeline;
+  readonly #transport: Transport;
+  readonly #renewer: Renewer;
+  readonly #background = new Set<Promise<unknown>>();
+  readonly #acquiring = new Map<AbortController, Promise<unknown>>();
+  readonly #acquirePorts: AcquirePorts;
+  #closing: Promise<void> | undefined;
+
+  /** Use `connect`. */
+  constructor(options: ConnectOptions, surroundings: Surroundings, open: OpenChannel) {
+    this.#settings = clientSettings(options);
+    this.#surroundings = surroundings;
+    this.#timeline = new Timeline(surroundings.clocks);
+    const shared = { timeline: this.#timeline, timers: surroundings.timers, random: () => surroundings.random() };
+    this.#transport = new Transport(this.#settings.endpoints, { ...shared, open });
+    this.#renewer = new Renewer({
+      ...shared,
+      renew: (leases, timeoutMs, done) => {
+        surface(this.#renewOnce(leases, timeoutMs).then(done));
+      },
+    });
+    this.#acquirePorts = {
+      transport: this.#transport,
+      timeline: this.#timeline,
+      surroundings,
+      holder: this.#settings.holder,
+      callTimeoutMs: this.#settings.callTimeoutMs,
+      background: (work) => {
+        this.#background.add(work);
+        surface(work.finally(() => this.#background.delete(work)));
+      },
+    };
+  }
+
+  /** The configured endpoints. */
+  get endpoints(): readonly string[] {
+    return this.#settings.endpoints;
+  }
+
+  /**
+   * Acquires the lease of a domain. Throws `NotGrantedError` when another holds it and `waitMs` is over, and
+   * {@link FencepostError} when the cluster cannot be asked; then nothing stays granted.
+   */
+  async acquire(domain: string, options: AcquireOptions = {}): Promise<Lease> {
+    const outcome = await this.#acquire(domain, options);
+    if (outcome.type === 'held') return outcome.lease;
+    const current = outcome.current === undefined ? undefined : leaseInfo(outcome.current);
+    throw new NotGrantedError(domain, outcome.reason, current, options.waitMs ?? 0);
+  }
+
+  /** As {@link acquire}, but undefined when another holds the domain and `waitMs` is over. */
+  async tryAcquire(domain: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
+    const outcome = await this.#acquire(domain, options);
+    return outcome.type === 'held' ? outcome.lease : undefined;
+  }
+
+  /** Acquires, runs `work`, and releases whatever becomes of it. `work` watches `lease.signal` itself. */
+  async withLease<T>(domain: string, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T): Promise<T> {
+    const lease = await this.acquire(domain, options);
+    try {
+      return await work(lease);
+    } finally {
+      await lease.release();
+    }
+  }
+
+  /**
+   * Renews a lease that this client does not keep itself: for tools that were given a token. A worker needs no such
+   * call; the leases that it acquired are renewed by themselves.
+   */
+  async renew(domain: string, token: bigint): Promise<TokenState> {
+    const answer = await this.request({ type: 'renew', leases: [checkedLease(domain, token)] });
+    const [state] = answer.results;
+    if (state === undefined)
+      throw new FencepostError('UNEXPECTED_ANSWER', 'A renewal of one lease came back without a result.');
+    return tokenState(state);
+  }
+
+  /** Ends a lease by its token: for tools. True when this call, or an earlier copy of it, ended it. */
+  async release(domain: string, token: bigint): Promise<boolean> {
+    return (await this.request({ type: 'release', lease: checkedLease(domain, token) })).released;
+  }
+
+  /**
+   * Is this token the current one of its domain? No guard: the answer can be old when you act on it. Let the resource
+   * compare tokens.
+   */
+  async verify(domain: string, token: bigint, freshness: Freshness = 'linearizable'): Promise<TokenState> {
+    const answer = await this.request({ type: 'verify', lease: checkedLease(domain, token), freshness });
+    return tokenState(answer.outcome);
+  }
+
+  /** Who holds a domain. */
+  async get(domain: string, freshness: Freshness = 'linearizable'): Promise<DomainInfo> {
+    return domainInfo(await this.request({ type: 'get', domain: checkedDomain(domain), freshness }));
+  }
+
+  /** Asks every endpoint about itself, all at once; one that does not answer within two seconds comes with its error. */
+  async status(): Promise<NodeStatus[]> {
+    return Promise.all(
+      this.endpoints.map(async (endpoint) => {
+        const outcome = await this.#transport.once({ type: 'getStatus' }, STATUS_MS, endpoint).result;
+        return outcome.type === 'answer'
+          ? { endpoint, status: outcome.answer, error: undefined }
+          : { endpoint, status: undefined, error: outcome.error };
+      }),
+    );
+  }
+
+  /** Hands leadership to a node, or to the voter that is furthest ahead; gives the new leader's name. */
+  async transferLeadership(to?: string): Promise<string> {
+    const node = to as AnswerTo<{ readonly type: 'transferLeadership' } & Call>['leader'] | undefined;
+    return (await this.request({ type: 'transferLeadership', to: node })).leader;
+  }
+
+  /**
+   * Ends a lease whoever holds it; `note` (1–500 bytes) is for the audit log and for the holder. The old holder may
+   * believe in its lease until its own deadline; only a guard stops it. Gives true when it ended the lease, false when
+   * the token is not the live one.
+   */
+  async forceRelease(domain: string, token: bigint, note: string): Promise<boolean> {
+    return (await this.request({ type: 'forceRelease', ...checkedLease(domain, token), note })).released;
+  }
+
+  /**
+   * Any call of the API, in its plain form, repeated by the error table until `callTimeoutMs` is over. For tools; what
+   * it acquires is not renewed.
+   */
+  async request<C extends Call>(call: C): Promise<AnswerTo<C>> {
+    const outcome: CallOutcome<C> = await this.#transport.call(call, this.#settings.callTimeoutMs).result;
+    if (outcome.type === 'failed') throw outcome.error;
+    return outcome.answer;
+  }
+
+  /** Releases what is held, waits up to two seconds for that, and closes the connections. Open calls end with CLOSED. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** As {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const closed = new FencepostError('CLOSED', 'The client was closed.');
+    for (const abort of this.#acquiring.keys()) abort.abort(closed);
+    const releases = this.#renewer
+      .kept()
+      .filter((kept) => this.#renewer.release(kept))
+      .map((kept) => this.#sendRelease(kept));
+    const tidied = async (): Promise<void> => {
+      // What was under way gives its request id back in the background; that begins once it has ended.
+      await Promise.allSettled(this.#acquiring.values());
+      await Promise.all([...releases, ...this.#background]);
+    };
+    let cancel: () => void = () => undefined;
+    const enough = new Promise<void>((resolve) => {
+      cancel = this.#surroundings.timers.set(CLOSE_MS, resolve);
+    });
+    await Promise.race([tidied(), enough]);
+    cancel();
+    this.#transport.close();
+  }
+
+  async #acquire(domain: string, options: AcquireOptions): Promise<Held | NotGranted> {
+    const settings = acquireSettings(domain, options);
+    if (this.#closing !== undefined)
+      throw new FencepostError('CLOSED', 'The client was closed.', { outcome: 'not-done' });
+    const { signal } = settings;
+    const abort = new AbortController();
+    const pass = (): void => {
+      abort.abort(signal?.reason);
+    };
+    if (signal?.aborted === true) pass();
+    signal?.addEventListener('abort', pass, { once: true });
+    const work = acquire(this.#acquirePorts, { ...settings, signal: abort.signal });
+    this.#acquiring.set(abort, work);
+    try {
+      const outcome = await work;
+      if (outcome.type === 'notGranted') return outcome;
+      const lease = this.#hold(outcome);
+      if (!abort.signal.aborted) return { type: 'held', lease };
+      // Given up in the very moment of the grant.
+      this.#acquirePorts.background(lease.release());
+      throw abortedError(abort.signal);
+    } finally {
+      this.#acquiring.delete(abort);
+      signal?.removeEventListener('abort', pass);
+    }
+  }
+
+  #hold(granted: Granted): Lease {
+    return holdLease(
+      {
+        renewer: this.#renewer,
+        sendRelease: (kept) => this.#sendRelease(kept),
+        background: this.#acquirePorts.background,
+      },
+      granted,
+    );
+  }
+
+  async #sendRelease(kept: Kept): Promise<void> {
+    const timeoutMs = Math.min(kept.ttlMs, this.#settings.callTimeoutMs);
+    await this.#transport.call({ type: 'release', lease: kept.ref }, timeoutMs).result;
+  }
+
+  async #renewOnce(leases: readonly LeaseRef[], timeoutMs: number): Promise<RenewReply> {
+    const outcome = await this.#transport.once({ type: 'renew', leases }, timeoutMs).result;
+    if (outcome.type === 'failed') return { type: 'failed', retryDelayMs: 0 };
+    const { results } = outcome.answer;
+    return results.length === leases.length
+      ? { type: 'answer', sentAt: outcome.sentAt, results }
+      : { type: 'failed', retryDelayMs: 0 };
+  }
+}
+
+/** A failure of this work is a defect of the package, and must not be swallowed. */
+function surface(work: Promise<unknown>): void {
+  work.catch((defect: unknown) => {
+    queueMicrotask(() => {
+      throw defect;
+    });
+  });
+}

@@ -1,0 +1,74 @@
+/** What the package shows of leases: the API's plain data with tokens as `bigint`, in names and types of their own. */
+import type { EndedView, EndReason, GetAnswer, LeaseState, LeaseView } from '../base/api.js';
+
+/** A lease as the cluster knows it. */
+export interface LeaseInfo {
+  readonly domain: string;
+  /** The fencing token. */
+  readonly token: bigint;
+  /** Who the holder says it is. Never trusted. */
+  readonly holder: string;
+  /** What the holder wanted operators to see. Never trusted. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The TTL in force, in milliseconds. */
+  readonly ttlMs: number;
+  /** The leader's wall clock at the grant. For people; nothing is decided by it. */
+  readonly grantedAt: Date;
+}
+
+/** How a lease ended. */
+export interface EndInfo {
+  readonly reason: EndReason;
+  /** For `force_released`: who did it; else empty. */
+  readonly by: string;
+  /** For `force_released`: the text that was given; else empty. */
+  readonly note: string;
+  /** The token of the lease that is live in this domain now; 0 if none. Greater than yours: superseded. */
+  readonly currentToken: bigint;
+}
+
+/** What became of a token. */
+export type TokenState =
+  { readonly current: true; readonly ttlMs: number } | { readonly current: false; readonly ended: EndInfo };
+
+/** One domain. */
+export interface DomainInfo {
+  readonly domain: string;
+  /** Undefined when nobody holds it. */
+  readonly lease: LeaseInfo | undefined;
+  /** Milliseconds to expiry if no renewal comes, as the leader measures it; 0 when another node answered. */
+  readonly leftMs: number;
+}
+
+/** The public form of a lease. */
+export function leaseInfo(view: LeaseView): LeaseInfo {
+  return {
+    domain: view.domain,
+    token: BigInt(view.token),
+    holder: view.holder,
+    metadata: Object.fromEntries(view.metadata),
+    ttlMs: view.ttlMs,
+    grantedAt: new Date(view.grantedAtUnixMs),
+  };
+}
+
+/** The public form of an end. */
+export function endInfo(view: EndedView): EndInfo {
+  return { reason: view.reason, by: view.by, note: view.note, currentToken: BigInt(view.currentToken) };
+}
+
+/** The public form of a renewal's or a verification's result. */
+export function tokenState(state: LeaseState): TokenState {
+  return state.type === 'live'
+    ? { current: true, ttlMs: state.ttlMs }
+    : { current: false, ended: endInfo(state.ended) };
+}
+
+/** The public form of a domain. */
+export function domainInfo(answer: GetAnswer): DomainInfo {
+  return {
+    domain: answer.domain,
+    lease: answer.lease === undefined ? undefined : leaseInfo(answer.lease),
+    leftMs: answer.leftMs,
+  };
+}
