@@ -1,0 +1,78 @@
+/** The open MARK file: written after every synced write, synced once a second, lowered before a write that cuts. */
+import { join } from 'node:path';
+import { decodeMarkFile, encodeMarkSlot, MARK_SLOT_OFFSETS, type Mark, type NumberedMark } from '../wire/disk-mark.js';
+import { MARK_FILE } from './directory.js';
+import { replaceFile, type Files, type OpenFile } from './files.js';
+
+/** A killed process leaves the mark exact; only power loss leaves it as old as this. */
+export const MARK_SYNC_MS = 1_000;
+
+/** Makes the file of a new member, durable. */
+export async function createMark(files: Files, directory: string, mark: Mark): Promise<void> {
+  await replaceFile(files, directory, MARK_FILE, encodeMarkSlot({ ...mark, counter: 0 }));
+}
+
+/** The mark that holds, or undefined without the file. Throws `CorruptBytes`. */
+export async function readMark(files: Files, directory: string): Promise<NumberedMark | undefined> {
+  const bytes = await files.read(join(directory, MARK_FILE));
+  return bytes === undefined ? undefined : decodeMarkFile(bytes);
+}
+
+/** Writes marks. One call at a time, but for the sync that a timer starts. */
+export class MarkFile {
+  readonly #file: OpenFile;
+  readonly #failed: (error: unknown) => void;
+  #counter: number;
+  #timer: NodeJS.Timeout | undefined;
+  #syncing: Promise<void> | undefined;
+
+  private constructor(file: OpenFile, counter: number, failed: (error: unknown) => void) {
+    this.#file = file;
+    this.#counter = counter;
+    this.#failed = failed;
+  }
+
+  /** `counter` is that of the mark that holds; `failed` hears of a sync that a timer started. */
+  static async open(
+    files: Files,
+    directory: string,
+    counter: number,
+    failed: (error: unknown) => void,
+  ): Promise<MarkFile> {
+    return new MarkFile(await files.openInPlace(join(directory, MARK_FILE)), counter, failed);
+  }
+
+  /** Hands the mark to the operating system. */
+  async write(mark: Mark): Promise<void> {
+    await this.#put(mark);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#syncing = this.#file.sync().catch(this.#failed);
+    }, MARK_SYNC_MS);
+  }
+
+  /** Makes a lower mark durable: it must be on the disk before the write that cuts the log is issued (S2.1). */
+  async lower(mark: Mark): Promise<void> {
+    await this.#put(mark);
+    await this.#file.sync();
+  }
+
+  /** Syncs and closes. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#syncing;
+    try {
+      await this.#file.sync();
+    } finally {
+      await this.#file.close();
+    }
+  }
+
+  async #put(mark: Mark): Promise<void> {
+    this.#counter++;
+    await this.#file.write(
+      encodeMarkSlot({ ...mark, counter: this.#counter }),
+      MARK_SLOT_OFFSETS[this.#counter % 2 === 0 ? 0 : 1],
+    );
+  }
+}

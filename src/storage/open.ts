@@ -1,0 +1,176 @@
+/**
+ * Opens a member's directory. Everything is checked before anything is used or removed; what fails a check is refused
+ * and left as it is (design 6). What no check of one node alone can tell: damage to the writes of the last second before
+ * a *power loss*, because only a killed process leaves MARK exact.
+ */
+import { join } from 'node:path';
+import type { Store } from '../replica/ports.js';
+import { CorruptBytes } from '../wire/corrupt.js';
+import { blockRange, GENESIS_KEY, HARD_KEY, otherPrefixes } from '../wire/disk.js';
+import type { NumberedMark } from '../wire/disk-mark.js';
+import {
+  decodeHardState,
+  unsealGenesis,
+  type ChainPosition,
+  type CutMeta,
+  type NumberedHardState,
+} from '../wire/disk-records.js';
+import type { Genesis } from '../replica/types.js';
+import { checkLevelLog, openDatabase, type Database } from './database.js';
+import { DATABASE, inspectDirectory, MARK_FILE, type Expected, type MemberIdentity } from './directory.js';
+import type { DiskState } from './disk-state.js';
+import { nodeFiles, type Files } from './files.js';
+import { loadLog, type LoadedLog } from './load-log.js';
+import { loadTable, required, type LoadedTable } from './load-table.js';
+import { MarkFile, readMark } from './mark.js';
+import { WriteQueue } from './queue.js';
+import { DirectoryRefused, REPLACE_MEMBER } from './refused.js';
+import { LevelStore } from './store.js';
+
+interface Found {
+  readonly genesis: Genesis;
+  readonly hard: NumberedHardState;
+  readonly table: LoadedTable;
+  readonly log: LoadedLog;
+}
+
+/**
+ * The store of the member in `path`. Throws {@link DirectoryRefused} when the directory is not a member's, belongs to
+ * somebody else, is open in another process, or has lost anything that was acknowledged.
+ */
+export async function openStore(path: string, expected: Expected, files: Files = nodeFiles): Promise<Store> {
+  const state = await inspectDirectory(path, expected, files);
+  if (state.type !== 'member') {
+    throw new DirectoryRefused(path, 'holds no member', 'Form the cluster, or have this node added, first');
+  }
+  const location = join(path, DATABASE);
+  const mark = await refusing(join(path, MARK_FILE), () => readMark(files, path));
+  if (mark === undefined) throw new DirectoryRefused(join(path, MARK_FILE), 'is missing', REPLACE_MEMBER);
+  await checkLevelLog(location, files);
+  const database = await openDatabase(location);
+  try {
+    await checkLevelLog(location, files);
+    const found = await refusing(location, () => load(database, mark, state.identity));
+    await removeRubbish(database, found);
+    return await assemble(path, files, database, mark.counter, found);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function load(database: Database, mark: NumberedMark, identity: MemberIdentity): Promise<Found> {
+  const genesis = unsealGenesis(await required(database, GENESIS_KEY, 'the Genesis record'));
+  if (genesis.incarnation !== identity.incarnation || genesis.cluster !== identity.cluster) {
+    throw new CorruptBytes('the Genesis record', 'is not that of IDENTITY');
+  }
+  const hard = decodeHardState(await required(database, HARD_KEY, 'the hard-state record'));
+  checkHardState(hard, mark);
+  const table = await loadTable(database);
+  checkCut(table.meta, genesis);
+  const log = await loadLog(database, table.meta.anchor);
+  checkApplied(table.meta, log);
+  checkMark(mark, table.meta.snapshot.index, log);
+  const { last } = log.index;
+  if (hard.term < last.term)
+    throw new CorruptBytes('the hard-state record', `term ${hard.term} is below the log's ${last.term}`);
+  return { genesis, hard, table, log };
+}
+
+/** The vote that was acknowledged must not be forgotten (F9.2). */
+function checkHardState(hard: NumberedHardState, mark: NumberedMark): void {
+  const what = 'the hard-state record';
+  if (hard.write < mark.write)
+    throw new CorruptBytes(what, `is that of write ${hard.write}; MARK knows of write ${mark.write}`);
+  if (hard.term < mark.term) throw new CorruptBytes(what, `has term ${hard.term}; MARK knows of term ${mark.term}`);
+  if (hard.write === mark.write && hard.term !== mark.term) {
+    throw new CorruptBytes(what, `and MARK give different terms for write ${hard.write}`);
+  }
+  const sameVote = hard.vote?.node === mark.vote?.node && hard.vote?.directory === mark.vote?.directory;
+  if (!sameVote && hard.term === mark.term && (mark.vote !== undefined || hard.write === mark.write)) {
+    throw new CorruptBytes(what, `and MARK give different votes in term ${hard.term}`);
+  }
+}
+
+function checkCut({ incarnation, history, snapshot, anchor }: CutMeta, genesis: Genesis): void {
+  const what = "the meta record of the state's cut";
+  const { base, start } = genesis.history;
+  if (incarnation !== genesis.incarnation || history.base !== base || history.start !== start) {
+    throw new CorruptBytes(what, 'is not of the history that Genesis began');
+  }
+  if (snapshot.index < start || anchor.index > snapshot.index || snapshot.configurationIndex > snapshot.index) {
+    throw new CorruptBytes(what, 'its positions contradict each other');
+  }
+}
+
+/** The table may not be ahead of the log: a cut is written after the block that it needs (S2.4). */
+function checkApplied({ snapshot }: CutMeta, { index }: LoadedLog): void {
+  const applied = index.at(snapshot.index);
+  if (applied === undefined) {
+    throw new CorruptBytes(
+      'the log',
+      `ends at ${index.last.index}, before the state table, which is at ${snapshot.index}`,
+    );
+  }
+  if (applied.term !== snapshot.term)
+    throw new CorruptBytes('the log', `has another entry ${snapshot.index} than the table`);
+}
+
+/** The log must contain what was durable when MARK was written, not merely reach as far (F9.1). */
+function checkMark(mark: NumberedMark, applied: number, { index }: LoadedLog): void {
+  if (mark.index <= applied) return;
+  const found: ChainPosition | undefined = index.at(mark.index);
+  if (found === undefined) {
+    throw new CorruptBytes(
+      'the log',
+      `ends at ${index.last.index}; MARK knows of entry ${mark.index}, which was durable`,
+    );
+  }
+  if (found.term !== mark.indexTerm || found.chain !== mark.chain) {
+    throw new CorruptBytes('the log', `has another entry ${mark.index} than MARK knows of`);
+  }
+}
+
+/** Blocks below the anchor and tables out of use: left by a crash, or brought back by one (S2.2). */
+async function removeRubbish(database: Database, { table }: Found): Promise<void> {
+  const { prefix, anchor } = table.meta;
+  for (const range of [blockRange(anchor.index + 1), ...otherPrefixes(prefix)]) await database.clear(range);
+}
+
+async function assemble(path: string, files: Files, database: Database, counter: number, found: Found): Promise<Store> {
+  const { genesis, hard, table, log } = found;
+  const { prefix, snapshot, summary } = table.meta;
+  const disk: DiskState = {
+    database,
+    mark: await MarkFile.open(files, path, counter, (error) => {
+      queue.fail(error);
+    }),
+    genesis,
+    log: log.index,
+    hard: { term: hard.term, vote: hard.vote },
+    write: hard.write,
+    table: { prefix, sum: table.sum, snapshot },
+    staging: undefined,
+    nextPrefix: prefix + 1,
+  };
+  const queue = new WriteQueue(disk);
+  const { index, term } = log.index.anchor;
+  return new LevelStore(disk, queue, {
+    genesis,
+    hard: disk.hard,
+    anchor: { index, term },
+    entries: log.entries,
+    snapshot,
+    summary,
+    records: table.records,
+  });
+}
+
+async function refusing<T>(file: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof CorruptBytes)) throw error;
+    throw new DirectoryRefused(file, error.message, REPLACE_MEMBER, { cause: error });
+  }
+}
