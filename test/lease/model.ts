@@ -47,7 +47,7 @@ export class Model {
         if (command.term !== term) return DONE;
         for (const key of command.leases) {
           const lease = this.live(key);
-          if (lease !== undefined && lease.version === key.version) this.end(lease, 'expired');
+          if (lease?.version === key.version) this.end(lease, 'expired');
         }
         return DONE;
       case 'checkpoint':

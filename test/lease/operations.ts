@@ -24,7 +24,7 @@ export type Operation =
     }
   | { readonly type: 'withdraw'; readonly domain: number; readonly request: number; readonly owner: number }
   | { readonly type: 'release'; readonly pick: LeasePick; readonly owner: number }
-  | { readonly type: 'forceRelease'; readonly pick: Pick }
+  | { readonly type: 'forceRelease'; readonly pick: LeasePick }
   | { readonly type: 'expire' | 'checkpoint' | 'void'; readonly picks: readonly LeasePick[]; readonly term: number }
   | { readonly type: 'endHold'; readonly term: number }
   | { readonly type: 'noop' };
