@@ -77,3 +77,6 @@ export const MIN_REVISION_HEADROOM_US = 3_600_000_000;
 export const CLOCK_DRIFT = 0.01;
 /** Added by the leader to a lease's time, in milliseconds (design 7, Time). */
 export const EXPIRY_MARGIN_MS = 100;
+
+/** No clock that reads earlier than this release can be right (forming refuses): 2026-12-01, milliseconds since 1970. */
+export const BUILD_DATE_UNIX_MS = 1_796_083_200_000;

@@ -1,0 +1,101 @@
+/** Committed entries become state; each result goes to whoever waits for it, in this leader's own term only. */
+import { assert } from '../base/assert.js';
+import { revisionAt } from '../base/revision.js';
+import { apply } from '../lease/apply.js';
+import { createState } from '../lease/state.js';
+import type { Applied, Command } from '../lease/types.js';
+import { entriesBetween, step } from '../raft/raft.js';
+import type { Entry, SnapshotMeta } from '../raft/types.js';
+import { leaderTtl, startTiming, stopTiming } from './clock.js';
+import { entryApplied, resetCuts } from './cuts.js';
+import { becomeReady } from './leading.js';
+import { answerEntry } from './serving.js';
+import { log } from './state.js';
+import type { Context, Leadership, PendingEntry } from './state.js';
+import { newLeaderApplied } from './transfer.js';
+
+/** Applies everything up to `index`, which is committed. */
+export function applyUpTo(context: Context, index: number): void {
+  for (const entry of entriesBetween(context.raft, context.applied, index)) applyEntry(context, entry);
+  assert(context.applied === index, `applied ${context.applied} of ${index} committed`);
+  step(context.raft, { type: 'applied', index });
+}
+
+/** The state machine is replaced by the snapshot that was received. */
+export function restore(context: Context, meta: SnapshotMeta): void {
+  const { incoming, genesis } = context;
+  assert(incoming?.meta.index === meta.index && incoming.meta.term === meta.term, `no staged snapshot at ${meta.index}`);
+  assert(meta.index > context.applied, `snapshot at ${meta.index} is behind the applied ${context.applied}`);
+  context.incoming = undefined;
+  context.lease = createState(incoming.summary, genesis.history, revisionAt(genesis.history, meta.index), incoming.records);
+  context.applied = meta.index;
+  context.appliedTerm = meta.term;
+  resetCuts(context, meta);
+  // A cut of before is dropped by the store and never reported.
+  context.watchdog.writes.delete('cut');
+  step(context.raft, { type: 'applied', index: meta.index });
+  log(context, 'info', 'installed a snapshot', { index: meta.index, records: incoming.records.length });
+}
+
+function applyEntry(context: Context, entry: Entry): void {
+  assert(entry.index === context.applied + 1, `entry ${entry.index} follows applied ${context.applied}`);
+  const { leadership } = context;
+  const pending = takePending(leadership, entry);
+  const command = entry.kind === 'command' ? (pending?.command ?? context.codec.decode(entry.payload)) : undefined;
+  const revision = revisionAt(context.genesis.history, entry.index);
+  const applied = apply(context.lease, { revision, term: entry.term }, command);
+  context.applied = entry.index;
+  context.appliedTerm = entry.term;
+  entryApplied(context, entry);
+  newLeaderApplied(context, entry.term);
+  if (leadership === undefined) return;
+  if (leadership.ready !== undefined) settle(context, leadership, applied, pending);
+  else if (entry.term === leadership.term) {
+    assert(entry.kind === 'noop', `the first entry of term ${entry.term} is a ${entry.kind}`);
+    becomeReady(context, leadership);
+  }
+  audit(context, command, applied);
+}
+
+function takePending(leadership: Leadership | undefined, entry: Entry): PendingEntry | undefined {
+  const pending = leadership?.pending.get(entry.index);
+  if (pending === undefined) return undefined;
+  assert(pending.term === entry.term, `entry ${entry.index} of term ${entry.term} was proposed in term ${pending.term}`);
+  leadership?.pending.delete(entry.index);
+  return pending;
+}
+
+/** The clock first, then the caller, then what waited for the fate of a lease. */
+function settle(context: Context, leadership: Leadership, applied: Applied, pending: PendingEntry | undefined): void {
+  const released = applied.ended.flatMap(({ lease }) => stopTiming(leadership.clock, lease.domain, lease.token));
+  const from = pending?.served?.arrivedAt ?? context.time.nowMs;
+  for (const lease of applied.granted) startTiming(leadership.clock, lease, from, leaderTtl(lease.ttlMs));
+  if (pending !== undefined) {
+    answerEntry(context, leadership, pending, applied);
+    pending.resume?.();
+    watchSeen(context, pending);
+  }
+  for (const resume of released) resume();
+}
+
+/** A client that has seen more than this leader ever applied: history was lost, or it speaks of another one (S7). */
+function watchSeen(context: Context, pending: PendingEntry): void {
+  const { command } = pending;
+  if (command.type !== 'acquire' || command.seenRevision <= context.lease.revision || context.alarms.has('seen')) return;
+  const text =
+    `a client has seen revision ${command.seenRevision}, above ${context.lease.revision} of this leader: ` +
+    'members may have been rolled back to copies (replace them), or the client still speaks of a cluster from before a restore';
+  context.alarms.set('seen', text);
+  log(context, 'error', text);
+}
+
+function audit(context: Context, command: Command | undefined, applied: Applied): void {
+  for (const { lease, reason } of applied.ended) {
+    if (reason === 'expired') {
+      log(context, 'audit', 'lease expired', { domain: lease.domain, token: lease.token, holder: lease.holder });
+    } else if (reason === 'force_released' && command?.type === 'forceRelease') {
+      const { by, note } = command;
+      log(context, 'audit', 'lease force-released', { domain: lease.domain, token: lease.token, holder: lease.holder, by, note });
+    }
+  }
+}

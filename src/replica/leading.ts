@@ -1,0 +1,118 @@
+/**
+ * The life of a leadership: it begins with the role, serves from the moment its own no-op is applied, times leases,
+ * and is thrown away as a whole when the node steps down (S9.1).
+ */
+import { assert } from '../base/assert.js';
+import { MIN_REVISION_HEADROOM_US } from '../base/limits.js';
+import { revisionAt } from '../base/revision.js';
+import { leaseOf, liveLeases } from '../lease/lookup.js';
+import { isLeader, lastIndex } from '../raft/view.js';
+import { createClock, expireIgnored, leaderTtl, startTiming, takeDue } from './clock.js';
+import type { Timed } from './clock.js';
+import { batches, isFlagged, proposeInternal } from './renewal.js';
+import { handBack, serveEarly } from './serving.js';
+import { log } from './state.js';
+import type { Context, Leadership } from './state.js';
+
+/** Leases that one tick takes from the queue: 50 000 that end together are gone within a second, calls flow between. */
+const MAX_DUE_A_TICK = 2_000;
+
+/** The core's role, term or leader changed: begins or ends the leadership to match. */
+export function followRole(context: Context): void {
+  const { raft } = context;
+  const { term } = raft.hard;
+  const leads = isLeader(raft);
+  const { leadership } = context;
+  if (leadership !== undefined && (!leads || leadership.term !== term)) {
+    context.leadership = undefined;
+    for (const { to } of context.outgoing.values()) context.out.push({ type: 'abortSnapshot', to });
+    context.outgoing.clear();
+    handBack(context, leadership);
+    log(context, 'info', 'stopped leading', { term: leadership.term });
+  }
+  if (leads && context.leadership === undefined) {
+    context.leadership = {
+      term,
+      ready: undefined,
+      served: new Set(),
+      pending: new Map(),
+      rounds: [],
+      clock: createClock(),
+      voidsWanted: [],
+      early: [],
+      endHoldProposed: false,
+    };
+    log(context, 'info', 'elected leader', { term });
+  }
+}
+
+/** The own no-op is applied: every Expire of earlier terms is decided, and each lease gets its time from here. */
+export function becomeReady(context: Context, leadership: Leadership): void {
+  assert(leadership.ready === undefined, `term ${leadership.term} is ready twice`);
+  const { nowMs } = context.time;
+  leadership.ready = { since: nowMs };
+  for (const lease of liveLeases(context.lease)) {
+    startTiming(leadership.clock, lease, nowMs, lease.checkpointLeftMs ?? leaderTtl(lease.ttlMs));
+  }
+  serveEarly(context, leadership);
+}
+
+/** What the passing of time makes a leader propose. Called after all waiting input is handled. */
+export function leaderTick(context: Context, leadership: Leadership): void {
+  const { ready, clock } = leadership;
+  if (ready === undefined) return;
+  const { nowMs } = context.time;
+  const due = takeDue(clock, nowMs, MAX_DUE_A_TICK, (timed) => isFlagged(context, timed));
+  proposeExpire(context, leadership, due.expire);
+  proposeCheckpoints(context, leadership, due.checkpoint);
+  if (context.lease.holding && !leadership.endHoldProposed && nowMs - ready.since >= context.genesis.holdMs) {
+    leadership.endHoldProposed = true;
+    proposeInternal(context, leadership, { type: 'endHold', term: leadership.term });
+  }
+  watchHeadroom(context);
+}
+
+function proposeExpire(context: Context, leadership: Leadership, due: readonly Timed[]): void {
+  for (const batch of batches(due, 24)) {
+    const leases = batch.map((timed) => {
+      const lease = leaseOf(context.lease, timed.domain);
+      assert(lease?.token === timed.token, `timed lease ${timed.domain} is not the live one`);
+      timed.expiring = [];
+      return { domain: timed.domain, token: timed.token, version: lease.version };
+    });
+    const index = proposeInternal(context, leadership, { type: 'expire', term: leadership.term, leases }, () => {
+      // Those that ended were taken from the clock when the entry was applied; what is left was decided otherwise.
+      for (const timed of batch) {
+        if (timed.live && timed.expiring !== undefined) {
+          for (const resume of expireIgnored(leadership.clock, timed, context.time.nowMs)) resume();
+        }
+      }
+    });
+    // Not taken: this node is about to learn that it does not lead, and the whole clock goes with it.
+    if (index === undefined) return;
+  }
+}
+
+function proposeCheckpoints(context: Context, leadership: Leadership, due: readonly Timed[]): void {
+  const { nowMs } = context.time;
+  for (const batch of batches(due, 24)) {
+    const leases = batch.map(({ domain, token, deadline }) => ({ domain, token, leftMs: Math.max(0, Math.ceil(deadline - nowMs)) }));
+    const index = proposeInternal(context, leadership, { type: 'checkpoint', leases }, undefined, false);
+    for (const timed of batch) if (index !== undefined) timed.checkpointIndex = index;
+  }
+}
+
+function watchHeadroom(context: Context): void {
+  const { history } = context.genesis;
+  const headroomUs = context.time.unixMs * 1_000 - revisionAt(history, lastIndex(context.raft));
+  if (headroomUs >= MIN_REVISION_HEADROOM_US) {
+    context.alarms.delete('headroom');
+    return;
+  }
+  if (context.alarms.has('headroom')) return;
+  const text =
+    `the next revision is within ${Math.floor(headroomUs / 1_000_000)} s of the wall clock (a fast clock at forming, or a clock that is behind now): ` +
+    'forming or restoring this cluster again needs --floor';
+  context.alarms.set('headroom', text);
+  log(context, 'warn', text);
+}

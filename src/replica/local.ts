@@ -1,0 +1,94 @@
+/** Calls that need no leader: what this node knows, stamped with what it has applied. */
+import type { Answer, Call, GetAnswer, GetStatusAnswer, MemberView } from '../base/api.js';
+import type { Domain } from '../base/ids.js';
+import { revisionAt } from '../base/revision.js';
+import { hashState } from '../lease/hash.js';
+import { leaseOf } from '../lease/lookup.js';
+import { commitIndex, followers, lastIndex, leaderOf, roleName, stableIndex } from '../raft/view.js';
+import { sameMember } from './members.js';
+import type { Context } from './state.js';
+import type { CallResult } from './types.js';
+import { leaseState, leaseView } from './views.js';
+
+/** The answer, or undefined when the call has to go to the leader. */
+export function answerHere(context: Context, call: Call): CallResult | undefined {
+  const answer = answerFor(context, call);
+  if (answer === undefined) return undefined;
+  return { type: 'answer', answer, revision: revisionAt(context.genesis.history, context.applied) };
+}
+
+function answerFor(context: Context, call: Call): Answer | undefined {
+  switch (call.type) {
+    case 'getStatus':
+      return status(context);
+    case 'getStateHash':
+      return {
+        type: 'getStateHash',
+        node: context.options.self.node,
+        revision: revisionAt(context.genesis.history, context.applied),
+        hash: hashState(context.lease),
+      };
+    case 'verify':
+      if (call.freshness !== 'local') return undefined;
+      return { type: 'verify', outcome: leaseState(context.lease, call.lease) };
+    case 'get':
+      return call.freshness === 'local' ? domainAnswer(context, call.domain) : undefined;
+    case 'acquire':
+    case 'renew':
+    case 'release':
+    case 'withdraw':
+    case 'forceRelease':
+    case 'transferLeadership':
+      return undefined;
+  }
+}
+
+/** The state of one domain; the time left only where this node is the leader that measures it. */
+export function domainAnswer(context: Context, domain: Domain): GetAnswer {
+  const lease = leaseOf(context.lease, domain);
+  const timed = context.leadership?.clock.timed.get(domain);
+  const left = lease !== undefined && timed?.token === lease.token ? timed.deadline - context.time.nowMs : 0;
+  return {
+    type: 'get',
+    domain,
+    lease: lease === undefined ? undefined : leaseView(lease),
+    leftMs: Math.max(0, Math.ceil(left)),
+  };
+}
+
+function status(context: Context): GetStatusAnswer {
+  const { raft, options, genesis } = context;
+  const { history } = genesis;
+  return {
+    type: 'getStatus',
+    node: options.self.node,
+    leader: leaderOf(raft)?.node,
+    role: roleName(raft),
+    term: raft.hard.term,
+    base: history.base,
+    lastRevision: revisionAt(history, lastIndex(raft)),
+    durableRevision: revisionAt(history, stableIndex(raft)),
+    committedRevision: revisionAt(history, commitIndex(raft)),
+    appliedRevision: revisionAt(history, context.applied),
+    members: members(context),
+    alarms: [...context.alarms.values()],
+  };
+}
+
+function members(context: Context): MemberView[] {
+  const { raft, options, genesis } = context;
+  const seen = followers(raft);
+  const last = lastIndex(raft);
+  return genesis.members.map((member) => {
+    const peer = seen.find((each) => sameMember(each.member, member));
+    const self = sameMember(member, options.self);
+    return {
+      node: member.node,
+      directory: member.directory,
+      peerAddress: options.addresses.find((each) => each.node === member.node)?.peerAddress ?? '',
+      voter: true,
+      reachable: self || (peer?.active ?? false),
+      lag: peer === undefined ? 0 : Math.max(0, last - peer.match),
+    };
+  });
+}

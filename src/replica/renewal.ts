@@ -1,0 +1,152 @@
+/**
+ * Renewals and every answer that says "you hold it" (design 7, Time; research 5.4; F5, L2). Such an answer leaves only
+ *  - after a confirmation round that was sent after the call arrived (or an entry appended after it, see serving.ts),
+ *  - for a flagged lease after a Void appended after the call arrived is applied in this leader's term,
+ *  - while an Expire of the lease is open, not before its outcome.
+ */
+import { assert } from '../base/assert.js';
+import type { LeaseRef } from '../base/api.js';
+import { MAX_INTERNAL_COMMAND_BYTES } from '../base/limits.js';
+import { leaseOf } from '../lease/lookup.js';
+import type { Command, Lease } from '../lease/types.js';
+import { step } from '../raft/raft.js';
+import { renewTimed } from './clock.js';
+import type { Timed } from './clock.js';
+import type { Context, Leadership, PendingEntry } from './state.js';
+
+/**
+ * True while a Checkpoint of the lease was decided by this leader and is not applied, and while one is applied and not
+ * voided, whoever wrote it. Not only from the moment of apply: a renewal between the two would be shortened by the
+ * next leader (F5, schedule A).
+ */
+export function isFlagged(context: Context, timed: Timed): boolean {
+  if (timed.checkpointIndex > context.applied) return true;
+  const lease = leaseOf(context.lease, timed.domain);
+  return lease?.token === timed.token && lease.checkpointLeftMs !== undefined;
+}
+
+/** Runs `resume` when a round sent after now is confirmed. Dropped when this node stops leading. */
+export function afterRound(context: Context, leadership: Leadership, resume: () => void): void {
+  const [effect] = step(context.raft, { type: 'confirm' });
+  assert(effect?.type === 'pendingRound', `a ready leader's confirm was answered by ${effect?.type ?? 'nothing'}`);
+  leadership.rounds.push({ round: effect.round, resume });
+}
+
+/** A round is confirmed: all that wait for it or an earlier one go on. */
+export function roundConfirmed(leadership: Leadership, round: number): void {
+  let ready = 0;
+  while ((leadership.rounds[ready]?.round ?? Infinity) <= round) ready++;
+  for (const waiter of leadership.rounds.splice(0, ready)) waiter.resume();
+}
+
+/**
+ * Renews what is live among `refs`, as of the call's arrival, and runs `resume` once the answer may leave. Which of
+ * them are live is read by `resume`, from the state then.
+ */
+export function renewNow(
+  context: Context,
+  leadership: Leadership,
+  refs: readonly LeaseRef[],
+  arrivedAt: number,
+  resume: () => void,
+): void {
+  let open = 1;
+  const settled = (): void => {
+    open--;
+    if (open === 0) resume();
+  };
+  for (const ref of refs) {
+    const timed = leadership.clock.timed.get(ref.domain);
+    if (timed?.token !== ref.token) continue;
+    open++;
+    renewOne(context, leadership, timed, arrivedAt, settled);
+  }
+  afterRound(context, leadership, settled);
+}
+
+/** As {@link renewNow} for one lease whose answer is confirmed already by its own entry. */
+export function whenAnswerable(
+  context: Context,
+  leadership: Leadership,
+  lease: Lease,
+  arrivedAt: number,
+  resume: () => void,
+): void {
+  const timed = leadership.clock.timed.get(lease.domain);
+  if (timed?.token !== lease.token) resume();
+  else renewOne(context, leadership, timed, arrivedAt, resume);
+}
+
+function renewOne(context: Context, leadership: Leadership, timed: Timed, arrivedAt: number, settled: () => void): void {
+  if (timed.expiring !== undefined) {
+    timed.expiring.push(() => {
+      // Decided: ended, or alive and timed again. A renewal that waited counts from its own arrival.
+      if (timed.live) renewOne(context, leadership, timed, arrivedAt, settled);
+      else settled();
+    });
+    return;
+  }
+  renewTimed(timed, arrivedAt);
+  if (!isFlagged(context, timed)) {
+    settled();
+    return;
+  }
+  if (timed.voidWanted === undefined) {
+    timed.voidWanted = [];
+    leadership.voidsWanted.push(timed);
+  }
+  timed.voidWanted.push(() => {
+    // A second look: the lease may be expiring by now, and then its outcome comes first (L2).
+    if (timed.live && timed.expiring !== undefined) timed.expiring.push(settled);
+    else settled();
+  });
+}
+
+/** Appends the Voids that are wanted, many in an entry. Called at the end of each step. */
+export function proposeVoids(context: Context, leadership: Leadership): void {
+  for (const batch of batches(leadership.voidsWanted.splice(0), 40)) {
+    const leases = batch.filter((timed) => timed.live).map(({ domain, token }) => ({ domain, token }));
+    const waiting = batch.flatMap((timed) => {
+      const each = timed.voidWanted ?? [];
+      timed.voidWanted = undefined;
+      return each;
+    });
+    if (leases.length > 0) proposeInternal(context, leadership, { type: 'void', leases }, () => { for (const resume of waiting) resume(); });
+  }
+}
+
+/**
+ * Appends an internal command: never refused for load (S9.3) when `exempt`, never forwarded, bound to this term (L1).
+ * Returns the index, or undefined when it was not taken.
+ */
+export function proposeInternal(
+  context: Context,
+  leadership: Leadership,
+  command: Command,
+  resume: (() => void) | undefined = undefined,
+  exempt = true,
+): number | undefined {
+  const payload = context.codec.encode(command);
+  const [effect] = step(context.raft, { type: 'propose', payload, onlyInTerm: leadership.term, exempt });
+  if (effect?.type !== 'proposed') return undefined;
+  const entry: PendingEntry = { term: effect.term, command, served: undefined, resume };
+  leadership.pending.set(effect.index, entry);
+  return effect.index;
+}
+
+/** Splits so that each part stays below the limit of an internal command. `overhead` is the bytes of an item beside its domain. */
+export function* batches<T extends { readonly domain: string }>(items: readonly T[], overhead: number): Generator<T[]> {
+  let batch: T[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const size = item.domain.length + overhead;
+    if (bytes + size > MAX_INTERNAL_COMMAND_BYTES && batch.length > 0) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(item);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+}

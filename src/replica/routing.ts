@@ -1,0 +1,207 @@
+/**
+ * Calls at the node that took them (design 8, "Any node takes any call"): passed to the leader, passed on again when
+ * the leader changes, held while there is none, always answered once and before their deadline.
+ */
+import { assert } from '../base/assert.js';
+import type { ForwardableCall } from '../base/api.js';
+import { failure } from '../base/errors.js';
+import type { Reason } from '../base/errors.js';
+import { ANSWER_BEFORE_DEADLINE_MS, HOLD_WITHOUT_LEADER_MS } from '../base/limits.js';
+import type { NodeId } from '../base/ids.js';
+import { revisionAt } from '../base/revision.js';
+import { commitIndex, leaderOf } from '../raft/view.js';
+import { serve } from './serving.js';
+import { answerHere } from './local.js';
+import { failed } from './state.js';
+import { headerOf } from './header.js';
+import type { Context, EntryCall, Served } from './state.js';
+import type { CallId, CallResult, Event } from './types.js';
+
+/** How long a call waits before it is passed again to a node that said it does not lead. */
+const RETRY_FORWARD_MS = 20;
+/** Deadlines of held and passed calls are looked at this often. */
+const SCAN_MS = 50;
+
+/** A client's call arrived. */
+export function takeCall(context: Context, event: Extract<Event, { type: 'call' }>): void {
+  const { id, principal, timeoutMs, call } = event;
+  assert(!context.calls.has(id), `call ${id} is open already`);
+  const here = answerHere(context, call);
+  if (here !== undefined) {
+    deliver(context, id, here);
+    return;
+  }
+  if (context.stopping !== undefined) {
+    fail(context, id, 'SHUTTING_DOWN', `node ${context.options.self.node} is stopping; call another node`, 'not-done');
+    return;
+  }
+  const { nowMs } = context.time;
+  const entry: EntryCall = {
+    id,
+    principal,
+    call: stamped(context, call as ForwardableCall),
+    answerBy: nowMs + timeoutMs - Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4),
+    deadline: nowMs + timeoutMs,
+    attempted: false,
+    at: { type: 'held', since: nowMs, notBefore: nowMs },
+  };
+  context.calls.set(id, entry);
+  context.held++;
+  route(context, entry);
+}
+
+/** Fills in the greatest revision this node knows, once, where the client said none (design 7, F6). */
+function stamped(context: Context, call: ForwardableCall): ForwardableCall {
+  if (call.type !== 'acquire' || call.seenRevision > 0) return call;
+  return { ...call, seenRevision: revisionAt(context.genesis.history, commitIndex(context.raft)) };
+}
+
+/** Sends a held call where it can be served, or leaves it held within the limits. */
+export function route(context: Context, entry: EntryCall): void {
+  const { at } = entry;
+  assert(at.type === 'held', `call ${entry.id} is routed while ${at.type}`);
+  const { nowMs } = context.time;
+  const { leadership } = context;
+  if (leadership !== undefined) {
+    const served: Served = {
+      origin: { type: 'own', id: entry.id },
+      principal: entry.principal,
+      call: entry.call,
+      arrivedAt: nowMs,
+      proposed: false,
+      done: false,
+    };
+    context.held--;
+    entry.at = { type: 'served', served };
+    serve(context, leadership, served);
+    return;
+  }
+  const leader = leaderOf(context.raft);
+  if (leader !== undefined && leader.node !== context.options.self.node && at.notBefore <= nowMs) {
+    context.held--;
+    entry.at = { type: 'forwarded', to: leader.node };
+    entry.attempted = true;
+    const { id, principal, call } = entry;
+    context.out.push({ type: 'forward', to: leader.node, id, principal, timeoutMs: Math.max(1, entry.deadline - nowMs), call });
+    return;
+  }
+  if (context.held > context.options.maxHeldCalls) {
+    finish(context, entry.id);
+    fail(
+      context,
+      entry.id,
+      'TOO_MANY_HELD_CALLS',
+      `node ${context.options.self.node} knows no leader and holds ${context.options.maxHeldCalls} calls already`,
+      entry.attempted ? 'unknown' : 'not-done',
+    );
+  }
+}
+
+/** Routes all held calls: the leader has become known, or this node leads. Those passed to another node are taken back. */
+export function routeAll(context: Context): void {
+  const leader = leaderOf(context.raft)?.node;
+  const leads = context.leadership !== undefined;
+  for (const entry of context.calls.values()) {
+    if (entry.at.type === 'forwarded' && (leads || (leader !== undefined && entry.at.to !== leader))) {
+      context.out.push({ type: 'forwardCancel', to: entry.at.to, id: entry.id });
+      takeBack(context, entry, context.time.nowMs);
+    } else if (entry.at.type === 'held') route(context, entry);
+  }
+}
+
+/** What a passed call came back with. */
+export function takeForwardResult(context: Context, from: NodeId, id: CallId, result: CallResult): void {
+  const entry = context.calls.get(id);
+  if (entry?.at.type !== 'forwarded' || entry.at.to !== from) return;
+  if (result.type === 'notLeader') takeBack(context, entry, context.time.nowMs + RETRY_FORWARD_MS);
+  else {
+    finish(context, id);
+    deliver(context, id, result);
+  }
+}
+
+/** The forward stream to `node` ended: what was under way there is passed on again, or ends as unknown. */
+export function forwardLost(context: Context, node: NodeId): void {
+  for (const entry of context.calls.values()) {
+    if (entry.at.type === 'forwarded' && entry.at.to === node) takeBack(context, entry, context.time.nowMs + RETRY_FORWARD_MS);
+  }
+}
+
+/**
+ * A call that was elsewhere is this node's to route again, with its id, stamp and time left (S5). An operator's call is
+ * not repeated: it ends as unknown.
+ */
+export function takeBack(context: Context, entry: EntryCall, notBefore: number): void {
+  assert(entry.at.type !== 'held', `call ${entry.id} is taken back while held`);
+  if (entry.call.type === 'forceRelease' || entry.call.type === 'transferLeadership') {
+    finish(context, entry.id);
+    fail(context, entry.id, 'LEADER_CHANGED', 'the leader changed while the call was under way; see what became of it, then repeat', 'unknown');
+    return;
+  }
+  entry.at = { type: 'held', since: context.time.nowMs, notBefore };
+  context.held++;
+  route(context, entry);
+}
+
+/** The client has gone. */
+export function cancelCall(context: Context, id: CallId): void {
+  const entry = context.calls.get(id);
+  if (entry === undefined) return;
+  finish(context, id);
+  if (entry.at.type === 'forwarded') context.out.push({ type: 'forwardCancel', to: entry.at.to, id });
+  if (entry.at.type === 'served') {
+    entry.at.served.done = true;
+    context.leadership?.served.delete(entry.at.served);
+  }
+}
+
+/** Ends calls whose time is over, tries held ones again. Called at each tick. */
+export function scanCalls(context: Context): void {
+  const { nowMs } = context.time;
+  if (nowMs - context.lastScanAt < Math.min(SCAN_MS, RETRY_FORWARD_MS) || context.calls.size === 0) return;
+  context.lastScanAt = nowMs;
+  for (const entry of context.calls.values()) {
+    const { at } = entry;
+    const heldTooLong = at.type === 'held' && nowMs - at.since >= HOLD_WITHOUT_LEADER_MS;
+    if (nowMs >= entry.answerBy || heldTooLong) {
+      const outcome = entry.attempted || (at.type === 'served' && at.served.proposed) ? 'unknown' : 'not-done';
+      cancelCall(context, entry.id);
+      const waited = heldTooLong ? `for ${HOLD_WITHOUT_LEADER_MS} ms` : 'until shortly before its deadline';
+      fail(context, entry.id, 'NO_LEADER', `node ${context.options.self.node} held the call ${waited} and no leader answered it`, outcome);
+    } else if (at.type === 'held' && at.notBefore <= nowMs) route(context, entry);
+  }
+}
+
+/** Hands the results of served calls back: to this node's clients, or to the nodes that passed them on. */
+export function returnResults(context: Context): void {
+  for (let next = context.completed.shift(); next !== undefined; next = context.completed.shift()) {
+    const { origin } = next.served;
+    if (origin.type === 'own') answerOwn(context, origin.id, next.result);
+    else context.out.push({ type: 'forwardResult', to: origin.node, id: origin.id, result: next.result });
+  }
+}
+
+function answerOwn(context: Context, id: CallId, result: CallResult): void {
+  const entry = context.calls.get(id);
+  if (entry === undefined) return;
+  if (result.type === 'notLeader') {
+    if (result.outcome === 'unknown') entry.attempted = true;
+    takeBack(context, entry, context.time.nowMs);
+    return;
+  }
+  finish(context, id);
+  deliver(context, id, result);
+}
+
+function finish(context: Context, id: CallId): void {
+  if (context.calls.get(id)?.at.type === 'held') context.held--;
+  context.calls.delete(id);
+}
+
+function deliver(context: Context, id: CallId, result: CallResult): void {
+  context.out.push({ type: 'answer', id, header: headerOf(context, result), result });
+}
+
+function fail(context: Context, id: CallId, reason: Reason, message: string, outcome: 'not-done' | 'unknown'): void {
+  deliver(context, id, failed(failure(reason, message, { outcome })));
+}

@@ -1,0 +1,186 @@
+/**
+ * What one member holds in memory, shared by the files of this room. `replica.ts` alone creates it; each other file
+ * owns the part that it names and reads the rest.
+ */
+import type { Failure } from '../base/errors.js';
+import type { ForwardableCall } from '../base/api.js';
+import type { BootId, NodeId } from '../base/ids.js';
+import type { Random } from '../base/random.js';
+import type { Command, StateRecord, StateSummary } from '../lease/types.js';
+import type { State } from '../lease/state.js';
+import type { Raft } from '../raft/raft.js';
+import type { Member, SnapshotMeta } from '../raft/types.js';
+import type { ExpiryClock, Timed } from './clock.js';
+import type { CommandCodec } from './ports.js';
+import type { CallId, CallResult, Effect, Genesis, Principal, ReplicaOptions, Time } from './types.js';
+
+/** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
+export interface EntryCall {
+  readonly id: CallId;
+  readonly principal: Principal;
+  readonly call: ForwardableCall;
+  /** Monotonic; the answer leaves before this. */
+  readonly answerBy: number;
+  readonly deadline: number;
+  /** True once the call may have reached a log: from then on a failure says `unknown`. */
+  attempted: boolean;
+  at:
+    | { readonly type: 'held'; readonly since: number; /** Not to be forwarded again before. */ readonly notBefore: number }
+    | { readonly type: 'forwarded'; readonly to: NodeId }
+    | { readonly type: 'served'; readonly served: Served };
+}
+
+/** A call that this node serves as leader, until it is answered or the node stops leading. */
+export interface Served {
+  readonly origin:
+    | { readonly type: 'own'; readonly id: CallId }
+    | { readonly type: 'peer'; readonly node: NodeId; readonly id: CallId };
+  readonly principal: Principal;
+  readonly call: ForwardableCall;
+  /** When it reached this leader: what a lease's clock counts from. */
+  readonly arrivedAt: number;
+  /** True once an entry was appended for it. */
+  proposed: boolean;
+  /** True once answered, cancelled or handed back; whoever still waits for it drops it. */
+  done: boolean;
+}
+
+/** What waits for a confirmation round. */
+export interface RoundWaiter {
+  readonly round: number;
+  readonly resume: () => void;
+}
+
+/** What a proposal of this leader's term waits for. */
+export interface PendingEntry {
+  readonly term: number;
+  readonly command: Command;
+  /** The call that it answers. */
+  readonly served: Served | undefined;
+  /** Run after it is applied; for internal commands. */
+  readonly resume: (() => void) | undefined;
+}
+
+/** Exists while this node is leader of `term`; thrown away as a whole when it steps down (S9.1). */
+export interface Leadership {
+  readonly term: number;
+  /** Set when the own no-op is applied; nothing is served before. */
+  ready: { readonly since: number } | undefined;
+  readonly served: Set<Served>;
+  /** By index. */
+  readonly pending: Map<number, PendingEntry>;
+  /** In the order of their rounds. */
+  readonly rounds: RoundWaiter[];
+  readonly clock: ExpiryClock;
+  /** Leases with renewals that wait for a Void which is not appended yet. */
+  readonly voidsWanted: Timed[];
+  /** Calls that arrived before `ready`. */
+  readonly early: Served[];
+  /** Set while an EndHold is under way. */
+  endHoldProposed: boolean;
+}
+
+/** A hand-over that somebody asked for. Outlives the leadership. */
+export interface TransferWaiter {
+  readonly served: Served;
+  readonly term: number;
+  readonly until: number;
+}
+
+/** A snapshot on its way in. */
+export interface Incoming {
+  readonly from: Member;
+  readonly term: number;
+  readonly request: number;
+  readonly meta: SnapshotMeta;
+  readonly summary: StateSummary;
+  readonly records: StateRecord[];
+  /** The next chunk's number. */
+  next: number;
+  /** The last chunk's number, once it came. */
+  last: number | undefined;
+}
+
+/** What was last seen of another member's process (S1, S7). */
+export interface PeerView {
+  boot: BootId | undefined;
+  /** Set while the stream on which its messages arrive is known to have ended and nothing arrived since. */
+  silentSince: number | undefined;
+  probesLeft: number;
+  nextProbeAt: number;
+}
+
+/** One member. */
+export interface Context {
+  readonly options: ReplicaOptions;
+  readonly codec: CommandCodec;
+  readonly genesis: Genesis;
+  readonly raft: Raft;
+  readonly random: Random;
+  /** Replaced as a whole when a snapshot is installed. */
+  lease: State;
+  /** Raft index up to which `lease` is applied; equals the commit index after every step. */
+  applied: number;
+  appliedTerm: number;
+  time: Time;
+  /** Effects of the step under way. */
+  out: Effect[];
+  readonly calls: Map<CallId, EntryCall>;
+  /** How many of `calls` are held. */
+  held: number;
+  leadership: Leadership | undefined;
+  /** Results of served calls, on their way back to where the calls came from. */
+  readonly completed: { readonly served: Served; readonly result: CallResult }[];
+  transfers: TransferWaiter[];
+  readonly peers: Map<NodeId, PeerView>;
+  incoming: Incoming | undefined;
+  /** Snapshots on their way out: the first index each follower will need, and since when. */
+  readonly outgoing: Map<string, { readonly to: Member; readonly index: number }>;
+  readonly cuts: CutState;
+  readonly watchdog: WatchdogState;
+  /** Free bytes; undefined until first reported. */
+  diskFree: number | undefined;
+  /** Alarms by name, one line each. */
+  readonly alarms: Map<string, string>;
+  serving: { readonly serving: boolean; readonly leader: NodeId | undefined } | undefined;
+  stopping: { readonly since: number; done: boolean } | undefined;
+  lastTickAt: number | undefined;
+  lastScanAt: number;
+}
+
+/** When to cut, and what the log still holds. */
+export interface CutState {
+  /** The index of the newest durable cut. */
+  durable: number;
+  /** The cut under way. */
+  underWay: { readonly meta: SnapshotMeta; readonly keepFrom: number } | undefined;
+  /** When the first entry after the last cut was applied. */
+  dirtySince: number | undefined;
+  /** The last index handed to the log's queue; a cut never overtakes it (S2.4). */
+  submitted: number;
+  /** The first index to keep, and the payload bytes from there to `applied`. */
+  keepFrom: number;
+  keptBytes: number;
+}
+
+/** Writes under way, by kind, and whether the core was told of a stall. */
+export interface WatchdogState {
+  readonly writes: Map<string, number>;
+  lastStepAt: number | undefined;
+  stalled: boolean;
+}
+
+/** The effect that ends a call with a failure. */
+export function failed(failure: Failure): { readonly type: 'failure'; readonly failure: Failure } {
+  return { type: 'failure', failure };
+}
+
+/** Puts a line into the log. */
+export function log(
+  context: Context,
+  level: 'info' | 'warn' | 'error' | 'audit',
+  message: string,
+  fields: Readonly<Record<string, string | number>> = {},
+): void {
+  context.out.push({ type: 'log', level, message, fields });
+}
