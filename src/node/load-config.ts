@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { isLoopback, parseAddress } from './address.js';
 import { environmentName, type Field, FIELD_NAMES, FIELDS, flagName, readText } from './config-fields.js';
 import type { NodeConfig } from './config.js';
+import { UsageFaults } from './usage-faults.js';
 
 /** Where a configuration comes from. */
 export interface ConfigSources {
@@ -17,19 +18,6 @@ export interface ConfigSources {
   readonly flags: Readonly<Partial<Record<keyof NodeConfig, string | boolean>>>;
   /** Faults of the command line that its parser found, reported together with the others. */
   readonly usageFaults?: readonly string[];
-}
-
-/** A configuration or command line that cannot be used; exit code 2. The message lists every fault. */
-export class UsageFaults extends Error {
-  override readonly name = 'UsageFaults';
-  readonly faults: readonly string[];
-
-  constructor(what: string, faults: readonly string[]) {
-    super(
-      `${what}, ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
-    );
-    this.faults = faults;
-  }
 }
 
 /** A value and where it stands, for the message. */

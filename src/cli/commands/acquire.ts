@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { hostname, userInfo } from 'node:os';
+import type { AcquireAnswer } from '../../base/api.js';
+import type { Domain, RequestId } from '../../base/ids.js';
+import { DEFAULT_TTL_MS, MAX_HOLDER_BYTES, MAX_TTL_MS, MIN_TTL_MS } from '../../base/limits.js';
+import { type Revision, ZERO_REVISION } from '../../base/revision.js';
+import type { Cluster } from '../cluster.js';
+import type { CommandSpec } from '../command.js';
+import { CLUSTER_OPTIONS, readEndpoints, withCluster } from '../endpoints.js';
+import type { Input } from '../input.js';
+import { EXIT, type Io } from '../io.js';
+import { print } from '../print.js';
+import { endedJson, endedRows, leaseJson, leaseRows } from '../views.js';
+
+const HELD = 'Another holder has the domain. Its lease ends when it is released or not renewed.';
+const RECOVERING = 'The cluster holds grants back after a restore; repeat later with a new request.';
+
+/** `fencepost acquire <domain>`. */
+export const spec: CommandSpec = {
+  operands: '<domain>',
+  options: [
+    { flag: 'ttl-ms', value: 'MS', about: `how long the lease lives without a renewal (default ${DEFAULT_TTL_MS})` },
+    { flag: 'holder', value: 'NAME', about: 'shown to operators (default user@host)' },
+    { flag: 'meta', value: 'KEY=VALUE', about: 'shown to operators; may be repeated', many: true },
+    { flag: 'request-id', value: 'UUID', about: 'repeat an earlier attempt, with the same words (default: a new one)' },
+    { flag: 'seen-revision', value: 'REV', about: 'with --request-id: the revision that the earlier attempt named' },
+    ...CLUSTER_OPTIONS,
+  ],
+  notes:
+    'Nobody renews this lease for you: renew it with `fencepost renew` before its TTL is over, counted from before this\ncommand ran, and give its token to every resource that you change.',
+  async run(input, io) {
+    const asked = read(input);
+    const where = readEndpoints(input, io);
+    input.finish('acquire');
+    return await withCluster(io, where, async (cluster) => {
+      const requestId = asked.requestId ?? (randomUUID() as string as RequestId);
+      const seenRevision =
+        asked.requestId === undefined ? await greatestRevision(cluster, asked.domain) : asked.seenRevision;
+      try {
+        const { answer } = await cluster.call({ ...asked, type: 'acquire', requestId, seenRevision });
+        return show(answer, input.has('json'), io);
+      } catch (error) {
+        io.err(`To ask for the outcome: repeat with --request-id ${requestId} --seen-revision ${seenRevision}`);
+        throw error;
+      }
+    });
+  },
+};
+
+function read(input: Input) {
+  const domain = input.domain();
+  const holder = input.text('holder') ?? `${userInfo().username}@${hostname()}`;
+  const bytes = Buffer.byteLength(holder);
+  if (bytes === 0 || bytes > MAX_HOLDER_BYTES)
+    input.fault(`--holder must have 1 to ${MAX_HOLDER_BYTES} bytes; this one has ${bytes}`);
+  const metadata = new Map<string, string>();
+  for (const text of input.texts('meta')) {
+    const at = text.indexOf('=');
+    if (at < 1) input.fault(`--meta must be KEY=VALUE, not ${JSON.stringify(text)}`);
+    else if (metadata.has(text.slice(0, at))) input.fault(`--meta names ${text.slice(0, at)} twice`);
+    else metadata.set(text.slice(0, at), text.slice(at + 1));
+  }
+  const requestId = input.requestId('request-id');
+  const seenRevision = input.revision('seen-revision');
+  if (seenRevision !== undefined && requestId === undefined) input.fault('--seen-revision goes with --request-id');
+  return {
+    domain,
+    holder,
+    metadata: [...metadata].sort(([a], [b]) => (a < b ? -1 : 1)),
+    ttlMs: input.integer('ttl-ms', MIN_TTL_MS, MAX_TTL_MS) ?? DEFAULT_TTL_MS,
+    requestId,
+    seenRevision: seenRevision ?? ZERO_REVISION,
+  };
+}
+
+/** A new id is sent with a revision that was seen before it was made, so that a late copy of it is refused. */
+async function greatestRevision(cluster: Cluster, domain: Domain): Promise<Revision> {
+  const { header } = await cluster.call({ type: 'get', domain, freshness: 'local' });
+  return header?.revision ?? ZERO_REVISION;
+}
+
+function show({ requestId, outcome }: AcquireAnswer, json: boolean, io: Io): number {
+  switch (outcome.type) {
+    case 'granted':
+      print(io, json, { outcome: 'granted', requestId, lease: leaseJson(outcome.lease) }, [
+        ['granted', { text: 'yes', tone: 'good' }],
+        ...leaseRows(outcome.lease),
+        ['request id', requestId],
+      ]);
+      return EXIT.ok;
+    case 'notGranted': {
+      const { current, reason } = outcome;
+      print(
+        io,
+        json,
+        { outcome: 'notGranted', requestId, reason, current: current === undefined ? null : leaseJson(current) },
+        [
+          ['granted', { text: 'no', tone: 'bad' }],
+          ['why', reason === 'held' ? HELD : RECOVERING],
+          ...(current === undefined ? [] : leaseRows(current)),
+        ],
+      );
+      return EXIT.no;
+    }
+    case 'ended':
+      print(io, json, { outcome: 'ended', requestId, ended: endedJson(outcome.ended) }, [
+        ['granted', { text: 'no', tone: 'bad' }],
+        ['why', 'This request was granted or withdrawn before, and that is over. Take a new request id.'],
+        ...endedRows(outcome.ended),
+      ]);
+      return EXIT.no;
+  }
+}

@@ -1,0 +1,37 @@
+import type { CommandSpec } from '../command.js';
+import { CLUSTER_OPTIONS, LOCAL_OPTION, readEndpoints, readFreshness, withCluster } from '../endpoints.js';
+import { EXIT } from '../io.js';
+import { print } from '../print.js';
+import { leaseJson, leaseRows } from '../views.js';
+
+/** `fencepost get <domain>`. */
+export const spec: CommandSpec = {
+  operands: '<domain>',
+  options: [LOCAL_OPTION, ...CLUSTER_OPTIONS],
+  async run(input, io) {
+    const domain = input.domain();
+    const freshness = readFreshness(input);
+    const where = readEndpoints(input, io);
+    input.finish('get');
+    return await withCluster(io, where, async (cluster) => {
+      const { answer } = await cluster.call({ type: 'get', domain, freshness });
+      const { lease, leftMs } = answer;
+      print(
+        io,
+        input.has('json'),
+        { domain, lease: lease === undefined ? null : leaseJson(lease), leftMs: lease === undefined ? null : leftMs },
+        lease === undefined
+          ? [
+              ['domain', domain],
+              ['held', 'no'],
+            ]
+          : [
+              ['held', { text: 'yes', tone: 'good' }],
+              ...leaseRows(lease),
+              ['time left', leftMs === 0 ? 'known to the leader only' : `${Math.round(leftMs)} ms without a renewal`],
+            ],
+      );
+      return EXIT.ok;
+    });
+  },
+};
