@@ -36,7 +36,6 @@ export default defineConfig({
       project('edge', ['test/**/*.test.ts'], {
         testTimeout: 30_000,
         exclude: [...pure, ...storage, ...transport, ...processes],
-        globalSetup: ['test/support/built.setup.ts'],
       }),
       // Real processes of `dist`, one file at a time, after everything else: they need the machine for themselves.
       project('process', processes, {

@@ -11,37 +11,39 @@ const FORBID_SKIPS = 'FENCEPOST_FORBID_SKIPS';
  * rejection after the last test each count as a failure. It writes at process exit, so nothing comes after it.
  */
 export default class Tally implements Reporter {
+  #passed = 0;
   /** Stands if the run ends before its end was reported. */
-  #line = '0 passed, 1 failed, 0 skipped';
+  #failed = 1;
   #skipped: string[] = [];
 
   onInit(): void {
-    process.once('exit', () => {
+    process.once('exit', (code) => {
       for (const line of this.#skipped) process.stdout.write(`${line}\n`);
       if (this.#skipped.length > 0 && process.env[FORBID_SKIPS] === '1') {
         process.stdout.write(`Nothing may be skipped here (${FORBID_SKIPS}=1): provide what the tests above need.\n`);
         process.exitCode = 1;
       }
-      process.stdout.write(`${this.#line}\n`);
+      // Whatever made the run fail without failing a test, for example a global set-up.
+      const failed = code === 0 ? this.#failed : Math.max(1, this.#failed);
+      process.stdout.write(`${this.#passed} passed, ${failed} failed, ${this.#skipped.length} skipped\n`);
     });
   }
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
-    let passed = 0;
-    let failed = errors.length;
+    this.#passed = 0;
+    this.#failed = errors.length;
     this.#skipped = [];
     for (const module of modules) {
       let failures = 0;
       for (const test of module.children.allTests()) {
         const { state } = test.result();
-        if (state === 'passed') passed++;
+        if (state === 'passed') this.#passed++;
         else if (state === 'skipped') this.#skipped.push(`skipped: ${nameOf(module, test)}`);
         else failures++;
       }
       const fine = module.state() === 'passed' || module.state() === 'skipped';
-      failed += failures === 0 && !fine ? 1 : failures;
+      this.#failed += failures === 0 && !fine ? 1 : failures;
     }
-    this.#line = `${passed} passed, ${failed} failed, ${this.#skipped.length} skipped`;
   }
 }
 

@@ -1,0 +1,523 @@
+/**
+ * A whole cluster in one process and in virtual time: the production replica and executor over a memory network and
+ * memory disks. One seed fixes everything. Every effect is carried out by the executor as in production.
+ */
+import type { Call } from '../../src/base/api.js';
+import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
+import {
+  CUT_BYTES,
+  CUT_MS,
+  DISK_FLOOR_BYTES,
+  ELECTION_MAX_MS,
+  ELECTION_MIN_MS,
+  FINISHED_REQUESTS,
+  HEARTBEAT_MS,
+  LOG_KEEP_BYTES,
+  LOG_KEEP_TRANSFER_BYTES,
+  MAX_APPEND_BYTES,
+  MAX_HELD_CALLS,
+  MAX_INFLIGHT_APPENDS,
+  MAX_INFLIGHT_BYTES,
+  MAX_UNAPPLIED_ENTRIES,
+  MAX_UNCOMMITTED_BYTES,
+  TICK_MS,
+} from '../../src/base/limits.js';
+import { createRandom, nextInt, nextUint32 } from '../../src/base/random.js';
+import type { Random } from '../../src/base/random.js';
+import type { Revision } from '../../src/base/revision.js';
+import { createExecutor } from '../../src/node/executor.js';
+import type { Executor } from '../../src/node/executor.js';
+import type { Member } from '../../src/raft/types.js';
+import type { PeerEffect } from '../../src/replica/ports.js';
+import { createReplica } from '../../src/replica/replica.js';
+import type { Replica } from '../../src/replica/replica.js';
+import type { CallResult, Effect, Event, Genesis, ReplicaOptions } from '../../src/replica/types.js';
+import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
+import type { MemoryDisk, MemoryStore } from '../../src/testing/memory-store.js';
+import { commandCodec } from '../../src/wire/command.js';
+
+/** The wall clock at virtual time 0. */
+export const START_UNIX_MS = Date.UTC(2026, 11, 1, 12);
+
+interface Task {
+  readonly at: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** What a test may set. */
+export interface ClusterSettings {
+  readonly nodes?: number;
+  readonly seed?: number;
+  readonly options?: Partial<ReplicaOptions>;
+  readonly holdMs?: number;
+  readonly finishedRequests?: number;
+  /** Writes are reported before they are synced: a crash loses what was acknowledged. Only for the deliberate break. */
+  readonly sync?: boolean;
+}
+
+/** One node: its disk outlives its process. */
+export interface ClusterNode {
+  readonly member: Member;
+  readonly disk: MemoryDisk;
+  running:
+    | { readonly executor: Executor; readonly replica: Replica; readonly store: MemoryStore; readonly boot: BootId }
+    | undefined;
+  paused: boolean;
+  readonly inbox: Event[];
+  readonly logs: {
+    readonly level: string;
+    readonly message: string;
+    readonly fields: Readonly<Record<string, string | number>>;
+  }[];
+  failed: { readonly cause: 'disk' | 'assertion'; readonly error: Error } | undefined;
+}
+
+/** A client's call and what became of it. */
+export interface ClusterCall {
+  readonly id: number;
+  readonly node: NodeId;
+  readonly sentAt: number;
+  result: CallResult | undefined;
+  answeredAt: number | undefined;
+}
+
+/** See the head of the file. */
+export class MemoryCluster {
+  now = 0;
+  readonly nodes = new Map<NodeId, ClusterNode>();
+  readonly genesis: Genesis;
+  /** Directed links that are cut, as `from>to`. */
+  readonly cutLinks = new Set<string>();
+  /** Milliseconds that a message is under way at least and at most. */
+  latency: readonly [number, number] = [0.1, 0.4];
+  /** Chance in 1 000 that a core message is lost. */
+  loss = 0;
+  /** How long a disk takes to sync, at least and at most. */
+  diskMs: readonly [number, number] = [0.3, 1];
+  readonly #settings: ClusterSettings;
+  readonly #random: Random;
+  readonly #queue: Task[] = [];
+  #order = 0;
+  #nextCall = 1;
+  readonly #calls = new Map<number, ClusterCall>();
+  #transfers = 0;
+
+  constructor(settings: ClusterSettings = {}) {
+    this.#settings = settings;
+    this.#random = createRandom(settings.seed ?? 1);
+    const members: Member[] = Array.from({ length: settings.nodes ?? 3 }, (_, at) => ({
+      node: `n${at + 1}` as NodeId,
+      directory: hex(this.#random) as DirectoryId,
+    }));
+    this.genesis = {
+      incarnation: hex(this.#random) as Incarnation,
+      cluster: 'test',
+      history: { base: (START_UNIX_MS * 1_000) as Revision, start: 0 },
+      startTerm: 0,
+      holdMs: settings.holdMs ?? 0,
+      limits: { finishedRequests: settings.finishedRequests ?? FINISHED_REQUESTS },
+      members,
+      stateDigest: '',
+    };
+    for (const member of members) {
+      this.nodes.set(member.node, {
+        member,
+        disk: createMemoryDisk(this.genesis),
+        running: undefined,
+        paused: false,
+        inbox: [],
+        logs: [],
+        failed: undefined,
+      });
+      this.start(member.node);
+    }
+  }
+
+  node(name: string): ClusterNode {
+    const node = this.nodes.get(name as NodeId);
+    if (node === undefined) throw new Error(`no node ${name}`);
+    return node;
+  }
+
+  replica(name: string): Replica {
+    const { running } = this.node(name);
+    if (running === undefined) throw new Error(`${name} does not run`);
+    return running.replica;
+  }
+
+  /** Starts a node from what its disk holds. */
+  start(name: string): void {
+    const node = this.node(name);
+    if (node.running !== undefined) throw new Error(`${name} runs already`);
+    const store = openMemoryStore(node.disk, {
+      sync: this.#settings.sync ?? true,
+      schedule: (complete) => {
+        this.after(this.#between(this.diskMs), () => {
+          if (node.running?.store === store) complete();
+        });
+      },
+    });
+    const replica = createReplica(this.#replicaOptions(node.member), commandCodec, store.loaded);
+    const boot = hex(this.#random) as BootId;
+    const executor = createExecutor(replica, {
+      store,
+      time: () => ({ nowMs: this.now, unixMs: START_UNIX_MS + this.now }),
+      schedule: (turn) => {
+        this.after(0, () => {
+          if (node.running?.executor === executor && !node.paused) turn();
+          else if (node.running?.executor === executor) this.#whenResumed(node, turn);
+        });
+      },
+      peers: {
+        perform: (effect) => {
+          this.#perform(node, effect);
+        },
+      },
+      clients: {
+        answer: (id, _header, result) => {
+          const call = this.#calls.get(id);
+          if (call === undefined) return;
+          call.result = result;
+          call.answeredAt = this.now;
+        },
+      },
+      observer: {
+        log: ({ level, message, fields }) => {
+          node.logs.push({ level, message, fields });
+        },
+        serving: () => undefined,
+        stopped: () => {
+          this.stop(name);
+        },
+        failed: (cause, error) => {
+          node.failed = { cause, error };
+        },
+      },
+    });
+    node.running = { executor, replica, store, boot };
+    node.failed = undefined;
+    for (const other of this.nodes.values()) {
+      if (other.running === undefined || other === node) continue;
+      this.#greet(node, other);
+      this.#greet(other, node);
+    }
+    this.#tick(node, executor);
+  }
+
+  /** Kills a node; what was not synced is lost. */
+  kill(name: string): void {
+    const node = this.node(name);
+    node.running?.store.crash();
+    this.stop(name);
+  }
+
+  /** Ends a node's process without losing what the kernel has. */
+  stop(name: string): void {
+    const node = this.node(name);
+    node.running?.executor.halt();
+    node.running = undefined;
+    node.paused = false;
+    for (const other of this.nodes.values()) {
+      if (other === node) continue;
+      this.dispatchTo(other, { type: 'streamEnded', node: node.member.node });
+      this.dispatchTo(other, { type: 'unreachable', node: node.member.node });
+      this.dispatchTo(other, { type: 'forwardLost', node: node.member.node });
+      this.dispatchTo(other, { type: 'forwarderLost', node: node.member.node });
+    }
+  }
+
+  /** Stops a node's clock of turns; what arrives waits in its inbox. */
+  pause(name: string): void {
+    this.node(name).paused = true;
+  }
+
+  resume(name: string): void {
+    const node = this.node(name);
+    node.paused = false;
+    for (const event of node.inbox.splice(0)) node.running?.executor.dispatch(event);
+    for (const turn of this.#held.get(node)?.splice(0) ?? []) turn();
+  }
+
+  /** Cuts both directions between `left` and each of `right`. */
+  cut(left: string, ...right: string[]): void {
+    for (const other of right) {
+      this.cutLinks.add(`${left}>${other}`);
+      this.cutLinks.add(`${other}>${left}`);
+    }
+  }
+
+  heal(): void {
+    this.cutLinks.clear();
+  }
+
+  /** Sends a call to a node, as a client of it. */
+  call(name: string, call: Call, timeoutMs = 10_000): ClusterCall {
+    const node = this.node(name);
+    const pending: ClusterCall = {
+      id: this.#nextCall++,
+      node: node.member.node,
+      sentAt: this.now,
+      result: undefined,
+      answeredAt: undefined,
+    };
+    this.#calls.set(pending.id, pending);
+    this.dispatchTo(node, {
+      type: 'call',
+      id: pending.id,
+      principal: { name: 'addr:test', authenticated: false },
+      timeoutMs,
+      call,
+    });
+    return pending;
+  }
+
+  /** Runs virtual time forward by `ms`. */
+  async run(ms: number): Promise<void> {
+    await this.#runUntil(this.now + ms, () => false);
+  }
+
+  /** Runs until `condition` holds; throws when it does not within `limitMs` of virtual time. */
+  async until(what: string, condition: () => boolean, limitMs = 20_000): Promise<void> {
+    await this.#runUntil(this.now + limitMs, condition);
+    if (!condition()) throw new Error(`not within ${limitMs} ms of virtual time: ${what}`);
+  }
+
+  /** The answer of a call, once there. */
+  async answered(call: ClusterCall, limitMs = 20_000): Promise<CallResult> {
+    await this.until(`an answer to call ${call.id}`, () => call.result !== undefined, limitMs);
+    if (call.result === undefined) throw new Error('no result');
+    return call.result;
+  }
+
+  /** The one ready leader of the highest term, if there is one. */
+  leader(): NodeId | undefined {
+    let best: { node: NodeId; term: number } | undefined;
+    for (const [name, { running, paused }] of this.nodes) {
+      const leadership = running?.replica.context.leadership;
+      if (paused || leadership?.ready === undefined) continue;
+      if (best === undefined || leadership.term > best.term) best = { node: name, term: leadership.term };
+    }
+    return best?.node;
+  }
+
+  async untilLeader(): Promise<NodeId> {
+    await this.until('a leader', () => this.leader() !== undefined);
+    const leader = this.leader();
+    if (leader === undefined) throw new Error('no leader');
+    return leader;
+  }
+
+  /** Runs `task` after `ms` of virtual time. */
+  after(ms: number, task: () => void): void {
+    const at = this.now + ms;
+    const order = this.#order++;
+    const queue = this.#queue;
+    let place = queue.length;
+    const item: Task = { at, order, run: task };
+    queue.push(item);
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      const above = queue[parent];
+      if (above === undefined || !later(above, item)) break;
+      queue[place] = above;
+      place = parent;
+    }
+    queue[place] = item;
+  }
+
+  dispatchTo(node: ClusterNode, event: Event): void {
+    if (node.running === undefined) return;
+    if (node.paused) node.inbox.push(event);
+    else node.running.executor.dispatch(event);
+  }
+
+  readonly #held = new Map<ClusterNode, (() => void)[]>();
+
+  #whenResumed(node: ClusterNode, turn: () => void): void {
+    const held = this.#held.get(node) ?? [];
+    held.push(turn);
+    this.#held.set(node, held);
+  }
+
+  async #runUntil(end: number, condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      for (const { failed, member } of this.nodes.values()) {
+        if (failed?.cause === 'assertion')
+          throw new Error(`${member.node}: ${failed.error.message}`, { cause: failed.error });
+      }
+      const next = this.#queue[0];
+      if (next === undefined || next.at > end) {
+        this.now = Math.max(this.now, end);
+        return;
+      }
+      this.#pop();
+      this.now = Math.max(this.now, next.at);
+      next.run();
+      // A snapshot's reader is asynchronous: let it go on before time does.
+      if (this.#transfers > 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #pop(): void {
+    const queue = this.#queue;
+    const last = queue.pop();
+    if (last === undefined || queue.length === 0) return;
+    let place = 0;
+    for (;;) {
+      let child = 2 * place + 1;
+      const left = queue[child];
+      if (left === undefined) break;
+      const right = queue[child + 1];
+      if (right !== undefined && later(left, right)) child++;
+      const smaller = queue[child];
+      if (smaller === undefined || !later(last, smaller)) break;
+      queue[place] = smaller;
+      place = child;
+    }
+    queue[place] = last;
+  }
+
+  #tick(node: ClusterNode, executor: Executor): void {
+    this.after(TICK_MS, () => {
+      if (node.running?.executor !== executor) return;
+      if (!node.paused) executor.dispatch({ type: 'tick' });
+      this.#tick(node, executor);
+    });
+  }
+
+  #greet(from: ClusterNode, to: ClusterNode): void {
+    const boot = from.running?.boot;
+    if (boot === undefined) return;
+    this.#deliver(from, to, { type: 'hello', node: from.member.node, directory: from.member.directory, boot });
+  }
+
+  #deliver(from: ClusterNode, to: ClusterNode, event: Event): void {
+    const { running } = to;
+    this.after(this.#between(this.latency), () => {
+      if (to.running !== running || this.cutLinks.has(`${from.member.node}>${to.member.node}`)) return;
+      this.dispatchTo(to, event);
+    });
+  }
+
+  #perform(from: ClusterNode, effect: PeerEffect): void {
+    switch (effect.type) {
+      case 'send': {
+        if (nextInt(this.#random, 0, 999) < this.loss) return;
+        const to = this.nodes.get(effect.message.to.node);
+        if (to?.member.directory === effect.message.to.directory)
+          this.#deliver(from, to, { type: 'message', message: effect.message });
+        return;
+      }
+      case 'forward': {
+        const { to, id, principal, timeoutMs, call } = effect;
+        const node = this.node(to);
+        if (node.running === undefined) this.dispatchTo(from, { type: 'forwardLost', node: to });
+        else this.#deliver(from, node, { type: 'forwarded', from: from.member.node, id, principal, timeoutMs, call });
+        return;
+      }
+      case 'forwardCancel':
+        this.#deliver(from, this.node(effect.to), { type: 'forwardCancelled', from: from.member.node, id: effect.id });
+        return;
+      case 'forwardResult':
+        this.#deliver(from, this.node(effect.to), {
+          type: 'forwardResult',
+          from: from.member.node,
+          id: effect.id,
+          result: effect.result,
+        });
+        return;
+      case 'probe': {
+        const refused = this.node(effect.node).running === undefined;
+        this.after(this.#between(this.latency), () => {
+          this.dispatchTo(from, { type: 'probed', node: effect.node, outcome: refused ? 'refused' : 'other' });
+        });
+        return;
+      }
+      case 'sendSnapshot':
+        void this.#sendSnapshot(from, effect);
+        return;
+      case 'abortSnapshot':
+      case 'refuseChunks':
+      case 'chunksDone':
+        this.#transferEnded(from, effect);
+    }
+  }
+
+  /** By receiver and sender: how the transfer under way ends. */
+  readonly #ends = new Map<string, (ok: boolean) => void>();
+
+  async #sendSnapshot(from: ClusterNode, effect: Extract<Effect, { type: 'sendSnapshot' }>): Promise<void> {
+    const { to, term, request } = effect;
+    const target = this.node(to.node);
+    const store = from.running?.store;
+    if (store === undefined) return;
+    this.#transfers++;
+    const key = `${from.member.node}>${to.node}`;
+    let ended = false;
+    let index = 0;
+    this.#ends.set(key, (ok) => {
+      if (ended) return;
+      ended = true;
+      this.#ends.delete(key);
+      this.#transfers--;
+      this.dispatchTo(from, { type: 'snapshotSent', to, index, ok });
+    });
+    const reader = store.openSnapshot();
+    for (let sequence = 0; ; sequence++) {
+      const part = await reader.next(1_000);
+      if (part === undefined) break;
+      index = part.meta.index;
+      this.#deliver(from, target, { type: 'chunk', from: from.member, chunk: { ...part, term, request, sequence } });
+    }
+    await reader.close();
+    this.after(5_000, () => this.#ends.get(key)?.(false));
+  }
+
+  #transferEnded(
+    node: ClusterNode,
+    effect: Extract<Effect, { type: 'abortSnapshot' | 'refuseChunks' | 'chunksDone' }>,
+  ): void {
+    const key =
+      effect.type === 'abortSnapshot'
+        ? `${node.member.node}>${effect.to.node}`
+        : `${effect.from.node}>${node.member.node}`;
+    this.#ends.get(key)?.(effect.type === 'chunksDone');
+  }
+
+  #between([low, high]: readonly [number, number]): number {
+    return low + (nextUint32(this.#random) / 2 ** 32) * (high - low);
+  }
+
+  #replicaOptions(self: Member): ReplicaOptions {
+    return {
+      self,
+      addresses: this.genesis.members.map(({ node }) => ({ node, peerAddress: `${node}:7201` })),
+      heartbeatMs: HEARTBEAT_MS,
+      electionMinMs: ELECTION_MIN_MS,
+      electionMaxMs: ELECTION_MAX_MS,
+      tickMs: TICK_MS,
+      diskFloorBytes: DISK_FLOOR_BYTES,
+      maxAppendBytes: MAX_APPEND_BYTES,
+      maxInflightAppends: MAX_INFLIGHT_APPENDS,
+      maxInflightBytes: MAX_INFLIGHT_BYTES,
+      maxUncommittedBytes: MAX_UNCOMMITTED_BYTES,
+      maxUnappliedEntries: MAX_UNAPPLIED_ENTRIES,
+      cutBytes: CUT_BYTES,
+      cutMs: CUT_MS,
+      logKeepBytes: LOG_KEEP_BYTES,
+      logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
+      maxHeldCalls: MAX_HELD_CALLS,
+      ...this.#settings.options,
+      seed: nextUint32(this.#random),
+    };
+  }
+}
+
+function later(left: Task, right: Task): boolean {
+  return left.at > right.at || (left.at === right.at && left.order > right.order);
+}
+
+function hex(random: Random): string {
+  return Array.from({ length: 4 }, () => nextUint32(random).toString(16).padStart(8, '0')).join('');
+}
