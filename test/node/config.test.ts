@@ -1,0 +1,223 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { environmentName, FIELD_NAMES, FIELDS, flagName } from '../../src/node/config-fields.js';
+import { loadConfig, type ConfigSources } from '../../src/node/load-config.js';
+import { UsageFaults } from '../../src/node/usage-faults.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'fencepost-config-'));
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
+
+const GOOD = {
+  cluster: 'orders',
+  nodeId: 'n1',
+  dataDir: 'data/n1',
+  members: [
+    { nodeId: 'n1', peerAddress: '127.0.0.1:7201' },
+    { nodeId: 'n2', peerAddress: '127.0.0.1:7202' },
+  ],
+};
+
+let files = 0;
+function file(content: unknown): string {
+  const path = join(directory, `config-${files++}.json`);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+function load(sources: Partial<ConfigSources>) {
+  return loadConfig({ file: undefined, environment: {}, flags: {}, ...sources });
+}
+
+function faultsOf(sources: Partial<ConfigSources>): readonly string[] {
+  try {
+    load(sources);
+  } catch (error) {
+    if (error instanceof UsageFaults) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+describe('a good configuration', () => {
+  it('has every default', () => {
+    expect(load({ file: file(GOOD) })).toEqual({
+      ...GOOD,
+      dataDir: resolve('data/n1'),
+      clientAddress: '127.0.0.1:7101',
+      peerAddress: '127.0.0.1:7201',
+      form: false,
+      floor: 0,
+      holdMs: 0,
+      insecure: false,
+      diskFloorBytes: 536_870_912,
+      tickMs: 10,
+      heartbeatMs: 100,
+      electionMinMs: 500,
+      electionMaxMs: 1_000,
+      defaultTtlMs: 15_000,
+      logLevel: 'info',
+    });
+  });
+
+  it('is frozen to the bottom', () => {
+    const config = load({ file: file(GOOD) });
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.members)).toBe(true);
+    expect(config.members.every((member) => Object.isFrozen(member))).toBe(true);
+  });
+
+  it('takes flags before the environment before the file', () => {
+    const path = file({ ...GOOD, holdMs: 1, diskFloorBytes: 1, heartbeatMs: 50 });
+    const config = load({
+      file: path,
+      environment: { FENCEPOST_HOLD_MS: '2', FENCEPOST_DISK_FLOOR_BYTES: '2' },
+      flags: { holdMs: '3' },
+    });
+    expect([config.holdMs, config.diskFloorBytes, config.heartbeatMs]).toEqual([3, 2, 50]);
+  });
+
+  it('can come from the environment alone', () => {
+    const config = load({
+      environment: {
+        FENCEPOST_CLUSTER: 'orders',
+        FENCEPOST_NODE_ID: 'n2',
+        FENCEPOST_DATA_DIR: '/data',
+        FENCEPOST_MEMBERS: 'n1=a.example:7201, n2=[::1]:7202',
+        FENCEPOST_FORM: 'true',
+        FENCEPOST_FLOOR: '1796000000000041',
+      },
+    });
+    expect(config).toMatchObject({
+      nodeId: 'n2',
+      form: true,
+      floor: 1_796_000_000_000_041,
+      members: [
+        { nodeId: 'n1', peerAddress: 'a.example:7201' },
+        { nodeId: 'n2', peerAddress: '[::1]:7202' },
+      ],
+    });
+  });
+
+  it('leaves variables alone that are no settings, such as those that Kubernetes makes up', () => {
+    expect(faultsOf({ file: file(GOOD), environment: { FENCEPOST_PORT: 'tcp://10.0.0.1:7101' } })).toEqual([]);
+  });
+
+  it('takes --form as a flag alone', () => {
+    expect(load({ file: file(GOOD), flags: { form: true } }).form).toBe(true);
+  });
+});
+
+describe('faults', () => {
+  it('are reported all at once, from file, environment, flags and command line', () => {
+    const path = file({
+      ...GOOD,
+      nodeId: 'bad name',
+      clientAddress: '0.0.0.0:7101',
+      peerAddress: 'nowhere',
+      heartbeat: 100,
+      members: [{ nodeId: 'n1', peerAddress: '127.0.0.1:0', zone: 'b' }, { nodeId: 'n1' }],
+      floor: 1_796_000_000_000_041,
+      electionMaxMs: 600,
+    });
+    const sources: Partial<ConfigSources> = {
+      file: path,
+      environment: { FENCEPOST_HOLD_MS: '-1', FENCEPOST_INSECURE: 'maybe', FENCEPOST_LOG_LEVEL: 'loud' },
+      flags: { tickMs: true, defaultTtlMs: '10', cluster: 'a/b' },
+      usageFaults: ['there is no flag --bogus'],
+    };
+    const faults = faultsOf(sources);
+    const expected = [
+      'there is no flag --bogus',
+      `${path}: no setting is called heartbeat`,
+      '--cluster: cluster must be 1–63 characters',
+      `${path}: nodeId must be 1–63 characters`,
+      `${path}: peerAddress must be host:port`,
+      `${path}: members[0].peerAddress must be host:port`,
+      `${path}: members[0] must be {"nodeId"`,
+      `${path}: members[1].peerAddress must be host:port`,
+      `${path}: floor must be a revision as text`,
+      'FENCEPOST_HOLD_MS: holdMs must be a whole number from 0 to 86400000, not -1',
+      'FENCEPOST_INSECURE: insecure must be true or false, not "maybe"',
+      '--tick-ms needs a value',
+      '--default-ttl-ms: defaultTtlMs must be a whole number from 3000',
+      'FENCEPOST_LOG_LEVEL: logLevel must be info, warn or error, not "loud"',
+      'electionMaxMs (600) must be at least 1.5 times electionMinMs (500)',
+    ];
+    for (const text of expected) expect(faults.filter((fault) => fault.startsWith(text))).toHaveLength(1);
+    expect(faults).toHaveLength(expected.length);
+    expect(() => load(sources)).toThrow(
+      `The configuration cannot be used, ${faults.length} faults:\n  - there is no flag`,
+    );
+  });
+
+  it('name what is missing and where it can be set', () => {
+    expect(faultsOf({})).toEqual(
+      ['cluster', 'nodeId', 'dataDir', 'members'].map(
+        (name) => expect.stringContaining(`${name} is missing`) as string,
+      ),
+    );
+  });
+
+  it.each([
+    ['not JSON', '{', 'is not JSON'],
+    ['a list', [], 'must hold one JSON object'],
+  ])('are not drowned in missing settings when the file is %s', (_, content, text) => {
+    const faults = faultsOf({ file: file(content), flags: { holdMs: 'x' } });
+    expect(faults).toHaveLength(2);
+    expect(faults[0]).toContain(text);
+    expect(faults[1]).toContain('--hold-ms');
+  });
+
+  it('name a file that is not there', () => {
+    expect(faultsOf({ file: join(directory, 'none.json') })).toEqual([
+      expect.stringContaining('none.json cannot be read'),
+    ]);
+  });
+
+  it.each([
+    ['tick and heartbeat', { tickMs: 30 }, ['heartbeatMs (100)', 'electionMinMs (500)', 'electionMaxMs (1000)']],
+    ['heartbeat and election', { heartbeatMs: 200 }, ['electionMinMs (500) must be at least three times']],
+    ['election and TTL', { electionMaxMs: 6_000 }, ['defaultTtlMs (15000) must be at least three times']],
+    ['itself among the members', { nodeId: 'n9' }, ['members must contain this node, n9']],
+    ['two listeners', { clientAddress: '127.0.0.1:7201' }, ['clientAddress and peerAddress are both']],
+    ['a reachable peer listener', { peerAddress: '10.0.0.1:7201' }, ['peerAddress (10.0.0.1:7201) can be reached']],
+    ['a reachable client listener', { clientAddress: '[::]:7101' }, ['clientAddress ([::]:7101) can be reached']],
+  ])('compare settings: %s', (_, change, texts) => {
+    const faults = faultsOf({ file: file({ ...GOOD, ...change }) });
+    expect(faults).toEqual(texts.map((text) => expect.stringContaining(text) as string));
+  });
+
+  it('name a member or an address that is there twice', () => {
+    const [n1] = GOOD.members;
+    expect(faultsOf({ file: file({ ...GOOD, members: [n1, n1] }) })).toEqual([
+      'members names n1 twice',
+      'members gives the address 127.0.0.1:7201 twice',
+    ]);
+  });
+
+  it('do not include a listener that others can reach when that is said to be meant', () => {
+    expect(faultsOf({ file: file({ ...GOOD, clientAddress: '0.0.0.0:7101', insecure: true }) })).toEqual([]);
+  });
+});
+
+describe('the shipped files', () => {
+  it.each(['node1', 'node2', 'node3'])('cluster/local/%s.json is valid', (name) => {
+    expect(faultsOf({ file: `cluster/local/${name}.json` })).toEqual([]);
+  });
+
+  it('cluster/README.md lists every setting with its variable, flag and default', () => {
+    const readme = readFileSync('cluster/README.md', 'utf8');
+    for (const name of FIELD_NAMES) {
+      const { fallback } = FIELDS[name];
+      const shown = name === 'floor' ? 'none' : fallback === undefined ? 'required' : String(fallback);
+      const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\``));
+      expect(row, `a row for ${name}`).toBeDefined();
+      const cells = (row ?? '').split('|').map((cell) => cell.trim());
+      expect(cells.slice(2, 5)).toEqual([`\`${environmentName(name)}\``, `\`${flagName(name)}\``, shown]);
+    }
+  });
+});
