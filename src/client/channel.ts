@@ -4,7 +4,13 @@ import type { Failure } from '../base/errors.js';
 
 /** How one attempt ended. */
 export type Reply =
-  | { readonly type: 'answer'; readonly header: Header | undefined; readonly answer: Answer }
+  | {
+      readonly type: 'answer';
+      readonly header: Header | undefined;
+      readonly answer: Answer;
+      /** The node's version; empty but in a status. */
+      readonly version: string;
+    }
   /** The node says why it did not do it. */
   | { readonly type: 'failure'; readonly failure: Failure; readonly retryDelayMs: number }
   /** No word from the node: no connection, a broken one, or silence until the time was over. The outcome is unknown. */

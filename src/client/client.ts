@@ -20,10 +20,18 @@ import type { DomainInfo, TokenState } from './views.js';
 /** How fresh an answer has to be: see `freshness` in `lease.proto`. Default everywhere: `linearizable`. */
 export type Freshness = 'linearizable' | 'local';
 
-/** What one endpoint says of itself and of the cluster. */
+/** What one endpoint says of itself and of the cluster, or why it says nothing. */
 export type NodeStatus =
-  | { readonly endpoint: string; readonly status: GetStatusAnswer; readonly error: undefined }
-  | { readonly endpoint: string; readonly status: undefined; readonly error: FencepostError };
+  | {
+      readonly type: 'answered';
+      readonly endpoint: string;
+      readonly cluster: string;
+      /** 32 hex digits; empty while the node has not formed or joined. */
+      readonly incarnation: string;
+      readonly version: string;
+      readonly status: GetStatusAnswer;
+    }
+  | { readonly type: 'failed'; readonly endpoint: string; readonly error: FencepostError };
 
 interface Held {
   readonly type: 'held';
@@ -139,11 +147,12 @@ export class Client implements AsyncDisposable {
   /** Asks every endpoint about itself, all at once; one that does not answer within two seconds comes with its error. */
   async status(): Promise<NodeStatus[]> {
     return Promise.all(
-      this.endpoints.map(async (endpoint) => {
+      this.endpoints.map(async (endpoint): Promise<NodeStatus> => {
         const outcome = await this.#transport.once({ type: 'getStatus' }, STATUS_MS, endpoint).result;
-        return outcome.type === 'answer'
-          ? { endpoint, status: outcome.answer, error: undefined }
-          : { endpoint, status: undefined, error: outcome.error };
+        if (outcome.type === 'failed') return { type: 'failed', endpoint, error: outcome.error };
+        const { answer, header, version } = outcome;
+        const { cluster, incarnation } = header ?? { cluster: '', incarnation: '' };
+        return { type: 'answered', endpoint, cluster, incarnation, version, status: answer };
       }),
     );
   }

@@ -24,6 +24,8 @@ export interface Answered<C extends Call> {
   readonly header: Header | undefined;
   /** From before the send of the attempt that was answered. */
   readonly sentAt: Moment;
+  /** The node's version; empty but in a status. */
+  readonly version: string;
 }
 
 /** A call that failed. */
@@ -127,7 +129,8 @@ export class Transport {
 
   #run<C extends Call>(call: C, timeoutMs: number, end: (outcome: CallOutcome<C>) => void): () => void {
     const endsAtMs = this.#nowMs() + timeoutMs;
-    const old = new Set<Endpoint>();
+    /** Endpoints of an older history, or of something else: a call that met no other ends. */
+    const wrong = new Set<Endpoint>();
     let attempts = 0;
     let attemptMs = FIRST_ATTEMPT_MS;
     let unknown = false;
@@ -153,8 +156,8 @@ export class Transport {
         }
         unknown ||= judged.error.outcome === 'unknown';
         last = judged.error;
-        if (judged.error.code === 'OLD_CLUSTER') old.add(endpoint);
-        if (judged.type === 'stop' || old.size === this.#endpoints.all.length) {
+        if (judged.error.code === 'OLD_CLUSTER' || judged.error.code === 'UNEXPECTED_ANSWER') wrong.add(endpoint);
+        if (judged.type === 'stop' || wrong.size === this.#endpoints.all.length) {
           fail(judged.error, judged.revision);
           return;
         }
@@ -205,11 +208,14 @@ export class Transport {
     const nowMs = this.#nowMs();
     switch (reply.type) {
       case 'answer': {
-        const old = reply.header === undefined ? undefined : this.#endpoints.learn(endpoint, reply.header, nowMs);
+        const { header, answer, version } = reply;
+        // A node tells its status also when it is of an older history; that is what its operator looks for.
+        const lookedAt = call.type === 'getStatus' || call.type === 'getStateHash' ? undefined : header;
+        const old = lookedAt === undefined ? undefined : this.#endpoints.learn(endpoint, lookedAt, nowMs);
         if (old !== undefined) return { type: 'retry', error: old, revision: ZERO_REVISION, delayMs: 0 };
         this.#endpoints.worked(endpoint);
-        if (answers(call, reply.answer)) return { type: 'answer', answer: reply.answer, header: reply.header, sentAt };
-        return stopWith('UNEXPECTED_ANSWER', `${endpoint.address} answered ${call.type} with ${reply.answer.type}.`);
+        if (answers(call, answer)) return { type: 'answer', answer, header, sentAt, version };
+        return stopWith('UNEXPECTED_ANSWER', `${endpoint.address} answered ${call.type} with ${answer.type}.`);
       }
       case 'failure': {
         const { failure } = reply;
@@ -220,16 +226,14 @@ export class Transport {
         if (!repeat) return { type: 'stop', error, revision };
         return { type: 'retry', error, revision, delayMs: reply.retryDelayMs };
       }
-      case 'silent': {
+      case 'silent':
+      case 'foreign': {
         this.#endpoints.silent(endpoint, nowMs);
+        const code = reply.type === 'silent' ? 'UNREACHABLE' : 'UNEXPECTED_ANSWER';
         const message = `${call.type} at ${endpoint.address}: ${reply.why}.`;
-        if (!mayRepeat(call)) return stopWith('UNREACHABLE', message);
-        const error = new FencepostError('UNREACHABLE', message);
-        return { type: 'retry', error, revision: ZERO_REVISION, delayMs: 0 };
+        if (!mayRepeat(call)) return stopWith(code, message);
+        return { type: 'retry', error: new FencepostError(code, message), revision: ZERO_REVISION, delayMs: 0 };
       }
-      case 'foreign':
-        this.#endpoints.silent(endpoint, nowMs);
-        return stopWith('UNEXPECTED_ANSWER', `${call.type} at ${endpoint.address}: ${reply.why}.`);
     }
   }
 

@@ -1,0 +1,20 @@
+/** The main export of the package: the client. */
+import { Client } from './client.js';
+import { openGrpcChannel } from './grpc-channel.js';
+import type { ConnectOptions } from './options.js';
+import { systemSurroundings } from './surroundings.js';
+
+/**
+ * Makes a client of the cluster behind `endpoints`. Connects when the first call needs it, so it returns at once and
+ * does not fail when no node is there. Throws `INVALID_OPTIONS`, with every fault, when an option is wrong.
+ */
+export function connect(options: ConnectOptions): Client {
+  return new Client(options, systemSurroundings(), openGrpcChannel);
+}
+
+export type { Client, Freshness, NodeStatus } from './client.js';
+export { FencepostError, LeaseLostError, NotGrantedError } from './errors.js';
+export type { ErrorCode } from './errors.js';
+export type { Lease } from './lease.js';
+export type { AcquireOptions, ConnectOptions } from './options.js';
+export type { DomainInfo, EndInfo, LeaseInfo, TokenState } from './views.js';
