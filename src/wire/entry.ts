@@ -3,28 +3,13 @@ import { assert } from '../base/assert.js';
 import type { Entry, EntryKind } from '../raft/types.js';
 import { decodeConfiguration } from './configuration.js';
 import { CorruptBytes } from './corrupt.js';
-import { bytes as bytesOf, checkFormat, enumName, enumNumber, integer, parts } from './fields.js';
+import { bytes as bytesOf, enumName, enumNumber, integer, parts } from './fields.js';
 import type { Names } from './fields.js';
 import { uint64 } from './numbers.js';
-import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
 import type { Fields } from './proto.js';
-
-const ENTRIES = messageType('Entries');
 
 /** In the order of their numbers on the wire. */
 export const ENTRY_KINDS: Names<EntryKind> = ['noop', 'command', 'configuration'];
-
-/** Consecutive entries as one value; the payload of a block of the log. */
-export function encodeEntries(entries: readonly Entry[]): Uint8Array {
-  return encodeFields(ENTRIES, { format: FORMAT, entries: entriesFields(entries) });
-}
-
-/** The entries of {@link encodeEntries}; the first has index `firstIndex`. Throws `CorruptBytes`. */
-export function decodeEntries(bytes: Uint8Array, firstIndex: number): readonly Entry[] {
-  const fields = decodeFields(ENTRIES, bytes, 'entries');
-  checkFormat(fields, 'entries');
-  return readEntries(fields, firstIndex, 'entries');
-}
 
 /** As a part of another message; the entries must be consecutive. */
 export function entriesFields(entries: readonly Entry[]): readonly Fields[] {

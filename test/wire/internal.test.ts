@@ -4,7 +4,6 @@ import { decodeChunk, encodeChunk } from '../../src/wire/chunk.js';
 import { decodeCommand, encodeCommand } from '../../src/wire/command.js';
 import { decodeConfiguration, encodeConfiguration } from '../../src/wire/configuration.js';
 import { CorruptBytes } from '../../src/wire/corrupt.js';
-import { decodeEntries, encodeEntries } from '../../src/wire/entry.js';
 import { decodeGenesis, encodeGenesis } from '../../src/wire/genesis.js';
 import {
   decodeFormRequest,
@@ -33,7 +32,6 @@ const codec = <T>(
 const codecs: Readonly<Record<string, Codec<unknown>>> = {
   command: codec(any.command, encodeCommand, decodeCommand),
   configuration: codec(any.configuration, encodeConfiguration, decodeConfiguration),
-  entries: codec(any.entriesFrom(7), encodeEntries, (bytes) => decodeEntries(bytes, 7)),
   record: codec(
     any.stateRecord,
     (record) => {

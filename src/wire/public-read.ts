@@ -1,0 +1,228 @@
+/**
+ * Response messages → answers: what a client reads. A newer server may say what this version does not know; then a
+ * lease counts as not granted, not live, ended for a reason unknown. What no server says is {@link UnexpectedResponse}.
+ */
+import type {
+  AcquireAnswer,
+  Answer,
+  EndedView,
+  EndReason,
+  Header,
+  LeaseRef,
+  LeaseState,
+  LeaseView,
+  MemberView,
+  RoleView,
+} from '../base/api.js';
+import { unreachable } from '../base/assert.js';
+import { domainFault } from '../base/domain.js';
+import { isHexId, isNodeId, parseRequestId } from '../base/ids.js';
+import type { DirectoryId, Domain, Incarnation, NodeId } from '../base/ids.js';
+import { ZERO_REVISION } from '../base/revision.js';
+import type { Revision } from '../base/revision.js';
+import { END_REASONS, NOT_GRANTED_REASONS, ROLES } from './public-answer.js';
+import type { PublicResponse } from './public-answer.js';
+import type {
+  WireAcquireResponse,
+  WireDomain,
+  WireEnded,
+  WireEnum,
+  WireGetStatusResponse,
+  WireHeader,
+  WireLease,
+  WireLeaseRef,
+  WireLive,
+  WireMember,
+  WireResponse,
+} from './public-types.js';
+import { UnexpectedResponse } from './public-unexpected.js';
+
+/** Says nothing but "over". */
+const ENDED_SOMEHOW: EndedView = {
+  lease: undefined,
+  reason: 'unspecified',
+  by: '',
+  note: '',
+  currentToken: ZERO_REVISION,
+};
+
+/** The answer in a response message. Throws {@link UnexpectedResponse}. */
+export function readResponse(response: WireResponse): PublicResponse {
+  const { message } = response;
+  const header = 'header' in message && message.header !== null ? readHeader(message.header) : undefined;
+  if (response.type === 'getStatus') return readStatus(response.message);
+  return { header, answer: readAnswer(response), version: '' };
+}
+
+function readAnswer(response: Exclude<WireResponse, { readonly type: 'getStatus' }>): Answer {
+  switch (response.type) {
+    case 'acquire':
+      return readAcquire(response.message);
+    case 'renew':
+      return {
+        type: response.type,
+        results: response.message.results.map(({ live, ended }) => readState(live, ended)),
+      };
+    case 'release': {
+      const { released, ended } = response.message;
+      return { type: response.type, released, ended: ended === null ? undefined : readEnded(ended) };
+    }
+    case 'withdraw':
+      return { type: response.type };
+    case 'verify':
+      return { type: response.type, outcome: readState(response.message.current, response.message.ended) };
+    case 'get':
+      return { type: response.type, ...readDomain(response.message.domain) };
+    case 'forceRelease': {
+      const { released, currentToken } = response.message;
+      return { type: response.type, released, currentToken: revision('currentToken', currentToken) };
+    }
+    case 'transferLeadership':
+      return { type: response.type, leader: node('leaderId', response.message.leaderId) };
+    case 'getStateHash': {
+      const { nodeId, revision: at, hash } = response.message;
+      const text = Buffer.from(hash).toString('hex');
+      return { type: response.type, node: node('nodeId', nodeId), revision: revision('revision', at), hash: text };
+    }
+  }
+  return unreachable(response);
+}
+
+function readAcquire(message: WireAcquireResponse): AcquireAnswer {
+  const requestId = parseRequestId(message.requestId);
+  if (requestId === undefined) throw new UnexpectedResponse('requestId', 'is no UUID');
+  const outcome = (): AcquireAnswer['outcome'] => {
+    if (message.granted !== undefined) return { type: 'granted', lease: readLease(message.granted) };
+    if (message.ended !== undefined) return { type: 'ended', ended: readEnded(message.ended) };
+    const { reason, current } = message.notGranted ?? { reason: 0, current: message.queued?.current ?? null };
+    return {
+      type: 'notGranted',
+      reason: reason === NOT_GRANTED_REASONS.recovering ? 'recovering' : 'held',
+      current: current === null ? undefined : readLease(current),
+    };
+  };
+  return { type: 'acquire', requestId, outcome: outcome() };
+}
+
+function readState(live: WireLive | undefined, ended: WireEnded | undefined): LeaseState {
+  if (live !== undefined) return { type: 'live', ttlMs: live.ttlMs };
+  return { type: 'ended', ended: ended === undefined ? ENDED_SOMEHOW : readEnded(ended) };
+}
+
+function readEnded(ended: WireEnded): EndedView {
+  return {
+    lease: ended.lease === null ? undefined : readRef(ended.lease),
+    reason: known<EndReason>(END_REASONS, ended.reason) ?? 'unspecified',
+    by: ended.by,
+    note: ended.note,
+    currentToken: revision('currentToken', ended.currentToken),
+  };
+}
+
+function readLease(lease: WireLease): LeaseView {
+  return {
+    ...readRef(lease),
+    holder: lease.holder,
+    metadata: Object.entries(lease.metadata).sort(([left], [right]) => (left < right ? -1 : 1)),
+    ttlMs: lease.ttlMs,
+    grantedAtUnixMs: integer('grantedAtUnixMs', lease.grantedAtUnixMs),
+  };
+}
+
+function readRef(ref: WireLeaseRef): LeaseRef {
+  const token = revision('token', ref.token);
+  if (token === ZERO_REVISION) throw new UnexpectedResponse('token', 'is 0');
+  return { domain: domain('domain', ref.domain), token };
+}
+
+function readDomain(of: WireDomain | null): { domain: Domain; lease: LeaseView | undefined; leftMs: number } {
+  if (of === null) throw new UnexpectedResponse('domain', 'is missing');
+  const lease = of.lease === null ? undefined : readLease(of.lease);
+  return { domain: domain('name', of.name), lease, leftMs: of.leftMs };
+}
+
+function readHeader(header: WireHeader): Header {
+  return {
+    cluster: header.cluster,
+    incarnation: incarnation(header.incarnation),
+    revision: revision('revision', header.revision),
+    node: node('nodeId', header.nodeId),
+    leader: header.leaderId === '' ? undefined : node('leaderId', header.leaderId),
+  };
+}
+
+function readStatus(message: WireGetStatusResponse): PublicResponse {
+  const leader = message.leaderId === '' ? undefined : node('leaderId', message.leaderId);
+  const appliedRevision = revision('appliedRevision', message.appliedRevision);
+  const of = node('nodeId', message.nodeId);
+  return {
+    header: {
+      cluster: message.cluster,
+      incarnation: incarnation(message.incarnation),
+      revision: appliedRevision,
+      node: of,
+      leader,
+    },
+    answer: {
+      type: 'getStatus',
+      node: of,
+      leader,
+      role: known<RoleView>(ROLES, message.role) ?? 'stopped',
+      term: integer('term', message.term),
+      base: revision('base', message.base),
+      lastRevision: revision('lastRevision', message.lastRevision),
+      durableRevision: revision('durableRevision', message.durableRevision),
+      committedRevision: revision('committedRevision', message.committedRevision),
+      appliedRevision,
+      members: message.members.map(readMember),
+      alarms: message.alarms,
+    },
+    version: message.version,
+  };
+}
+
+function readMember(member: WireMember): MemberView {
+  const { directoryId } = member;
+  if (directoryId !== '' && !isHexId(directoryId)) throw new UnexpectedResponse('directoryId', 'is not 32 hex digits');
+  return {
+    node: node('nodeId', member.nodeId),
+    directory: directoryId === '' ? undefined : (directoryId as DirectoryId),
+    peerAddress: member.peerAddress,
+    voter: member.voter,
+    reachable: member.reachable,
+    lag: integer('lag', member.lag),
+  };
+}
+
+function integer(field: string, value: bigint): number {
+  if (value < 0n || value > Number.MAX_SAFE_INTEGER) {
+    throw new UnexpectedResponse(field, `is ${value.toString()}, not from 0 to 2^53 - 1`);
+  }
+  return Number(value);
+}
+
+function revision(field: string, value: bigint): Revision {
+  return integer(field, value) as Revision;
+}
+
+function node(field: string, value: string): NodeId {
+  if (!isNodeId(value)) throw new UnexpectedResponse(field, 'is no node id');
+  return value;
+}
+
+function incarnation(value: string): Incarnation | '' {
+  if (value !== '' && !isHexId(value)) throw new UnexpectedResponse('incarnation', 'is not 32 hex digits');
+  return value as Incarnation | '';
+}
+
+function domain(field: string, value: string): Domain {
+  const fault = domainFault(value);
+  if (fault !== undefined) throw new UnexpectedResponse(field, fault);
+  return value as Domain;
+}
+
+/** The key under which `names` has `value`. */
+function known<T extends string>(names: Readonly<Record<T, string>>, value: WireEnum): T | undefined {
+  for (const name in names) if (names[name] === value) return name;
+  return undefined;
+}

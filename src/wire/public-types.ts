@@ -1,0 +1,240 @@
+/**
+ * The messages of `proto/fencepost/v1` as proto-loader hands them out: 64-bit integers are `bigint`, enumerations are
+ * their names (a number when this version does not know it), an unset message is null, an unset member of a oneof is
+ * absent and the oneof's own name says which is set. A test holds these types to the files.
+ */
+import type { Call } from '../base/api.js';
+
+/** Which call. */
+export type CallType = Call['type'];
+/** A name of an enumeration; a number from a newer version. */
+export type WireEnum = string | number;
+
+/** LeaseRef. */
+export interface WireLeaseRef {
+  readonly domain: string;
+  readonly token: bigint;
+}
+/** AcquireRequest. */
+export interface WireAcquireRequest {
+  readonly domain: string;
+  readonly requestId: string;
+  readonly holder: string;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly coolDownMs: number;
+  readonly slots: number;
+  readonly seenRevision: bigint;
+}
+/** RenewRequest. */
+export interface WireRenewRequest {
+  readonly leases: readonly WireLeaseRef[];
+}
+/** ReleaseRequest. */
+export interface WireReleaseRequest {
+  readonly lease: WireLeaseRef | null;
+}
+/** WithdrawRequest. */
+export interface WireWithdrawRequest {
+  readonly domain: string;
+  readonly requestId: string;
+}
+/** VerifyRequest. */
+export interface WireVerifyRequest {
+  readonly lease: WireLeaseRef | null;
+  readonly freshness: WireEnum;
+}
+/** GetRequest. */
+export interface WireGetRequest {
+  readonly domain: string;
+  readonly freshness: WireEnum;
+}
+/** ForceReleaseRequest. */
+export interface WireForceReleaseRequest {
+  readonly domain: string;
+  readonly token: bigint;
+  readonly note: string;
+}
+/** TransferLeadershipRequest. */
+export interface WireTransferLeadershipRequest {
+  readonly toNodeId: string;
+}
+/** GetStatusRequest and GetStateHashRequest. */
+export type WireEmpty = Readonly<Record<string, never>>;
+
+/** The request message of each call. */
+export interface RequestMessages {
+  readonly acquire: WireAcquireRequest;
+  readonly renew: WireRenewRequest;
+  readonly release: WireReleaseRequest;
+  readonly withdraw: WireWithdrawRequest;
+  readonly verify: WireVerifyRequest;
+  readonly get: WireGetRequest;
+  readonly forceRelease: WireForceReleaseRequest;
+  readonly transferLeadership: WireTransferLeadershipRequest;
+  readonly getStatus: WireEmpty;
+  readonly getStateHash: WireEmpty;
+}
+
+/** A request that is not checked yet. `message` is undefined when the bytes were no such message. */
+export type WireRequest = {
+  readonly [T in CallType]: { readonly type: T; readonly message: RequestMessages[T] | undefined };
+}[CallType];
+
+/** ResponseHeader. */
+export interface WireHeader {
+  readonly cluster: string;
+  readonly incarnation: string;
+  readonly revision: bigint;
+  readonly nodeId: string;
+  readonly leaderId: string;
+}
+/** Lease. */
+export interface WireLease {
+  readonly domain: string;
+  readonly token: bigint;
+  readonly holder: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly ttlMs: number;
+  readonly grantedAtUnixMs: bigint;
+}
+/** Ended. */
+export interface WireEnded {
+  readonly lease: WireLeaseRef | null;
+  readonly reason: WireEnum;
+  readonly by: string;
+  readonly note: string;
+  readonly currentToken: bigint;
+}
+/** Live. */
+export interface WireLive {
+  readonly ttlMs: number;
+}
+/** Queued: from a version with queues, and read as "not granted". */
+export interface WireQueued {
+  readonly position: number;
+  readonly current: WireLease | null;
+}
+/** NotGranted. */
+export interface WireNotGranted {
+  readonly reason: WireEnum;
+  readonly current: WireLease | null;
+  readonly queueLength: number;
+  readonly coolDownLeftMs: number;
+}
+/** AcquireResponse. */
+export interface WireAcquireResponse {
+  readonly header: WireHeader | null;
+  readonly requestId: string;
+  readonly granted?: WireLease;
+  readonly queued?: WireQueued;
+  readonly notGranted?: WireNotGranted;
+  readonly ended?: WireEnded;
+}
+/** RenewResult. */
+export interface WireRenewResult {
+  readonly live?: WireLive;
+  readonly ended?: WireEnded;
+}
+/** RenewResponse. */
+export interface WireRenewResponse {
+  readonly header: WireHeader | null;
+  readonly results: readonly WireRenewResult[];
+}
+/** ReleaseResponse. */
+export interface WireReleaseResponse {
+  readonly header: WireHeader | null;
+  readonly released: boolean;
+  readonly ended: WireEnded | null;
+}
+/** WithdrawResponse. */
+export interface WireWithdrawResponse {
+  readonly header: WireHeader | null;
+}
+/** VerifyResponse. */
+export interface WireVerifyResponse {
+  readonly header: WireHeader | null;
+  readonly current?: WireLive;
+  readonly ended?: WireEnded;
+}
+/** Waiter. */
+export interface WireWaiter {
+  readonly holder: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly queuedAtUnixMs: bigint;
+}
+/** Domain. */
+export interface WireDomain {
+  readonly name: string;
+  readonly lease: WireLease | null;
+  readonly leftMs: number;
+  readonly queueLength: number;
+  readonly waiters: readonly WireWaiter[];
+  readonly coolDownLeftMs: number;
+}
+/** GetResponse. */
+export interface WireGetResponse {
+  readonly header: WireHeader | null;
+  readonly domain: WireDomain | null;
+}
+/** ForceReleaseResponse. */
+export interface WireForceReleaseResponse {
+  readonly released: boolean;
+  readonly currentToken: bigint;
+}
+/** TransferLeadershipResponse. */
+export interface WireTransferLeadershipResponse {
+  readonly leaderId: string;
+}
+/** Member. */
+export interface WireMember {
+  readonly nodeId: string;
+  readonly peerAddress: string;
+  readonly voter: boolean;
+  readonly reachable: boolean;
+  readonly lag: bigint;
+  readonly directoryId: string;
+}
+/** GetStatusResponse. */
+export interface WireGetStatusResponse {
+  readonly cluster: string;
+  readonly incarnation: string;
+  readonly nodeId: string;
+  readonly leaderId: string;
+  readonly role: WireEnum;
+  readonly term: bigint;
+  readonly base: bigint;
+  readonly lastRevision: bigint;
+  readonly durableRevision: bigint;
+  readonly committedRevision: bigint;
+  readonly appliedRevision: bigint;
+  readonly members: readonly WireMember[];
+  readonly alarms: readonly string[];
+  readonly version: string;
+}
+/** GetStateHashResponse. */
+export interface WireGetStateHashResponse {
+  readonly nodeId: string;
+  readonly revision: bigint;
+  readonly hash: Uint8Array;
+}
+
+/** The response message of each call. */
+export interface ResponseMessages {
+  readonly acquire: WireAcquireResponse;
+  readonly renew: WireRenewResponse;
+  readonly release: WireReleaseResponse;
+  readonly withdraw: WireWithdrawResponse;
+  readonly verify: WireVerifyResponse;
+  readonly get: WireGetResponse;
+  readonly forceRelease: WireForceReleaseResponse;
+  readonly transferLeadership: WireTransferLeadershipResponse;
+  readonly getStatus: WireGetStatusResponse;
+  readonly getStateHash: WireGetStateHashResponse;
+}
+
+/** A response as its message. */
+export type WireResponse = {
+  readonly [T in CallType]: { readonly type: T; readonly message: ResponseMessages[T] };
+}[CallType];

@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Call, ForwardableCall } from '../../src/base/api.js';
+import type { CallResult } from '../../src/replica/types.js';
+import { CorruptBytes } from '../../src/wire/corrupt.js';
+import {
+  decodeForwardedCall,
+  decodeForwardedResult,
+  encodeForwardedCall,
+  encodeForwardedResult,
+  FORWARDED_METHODS,
+} from '../../src/wire/forward.js';
+import type { ForwardedCall, ForwardedResult } from '../../src/wire/forward.js';
+import { encodeFields, messageType } from '../../src/wire/proto.js';
+import { encodeCall } from '../../src/wire/public.js';
+import * as any from './arbitraries.js';
+import { call, failure, forwardableAnswer } from './arbitrary-answers.js';
+
+const isForwardable = (made: Call): made is ForwardableCall =>
+  made.type !== 'getStatus' && made.type !== 'getStateHash';
+
+const forwardedCall: fc.Arbitrary<ForwardedCall> = fc.record({
+  id: any.count,
+  principal: fc.record({ name: any.name, authenticated: fc.boolean() }),
+  timeoutMs: any.uint32,
+  call: call.filter(isForwardable),
+});
+const result: fc.Arbitrary<CallResult> = fc.oneof(
+  fc.record({ type: fc.constant('answer' as const), answer: forwardableAnswer, revision: any.revision }),
+  fc.record({ type: fc.constant('failure' as const), failure }),
+  fc.record({
+    type: fc.constant('notLeader' as const),
+    outcome: fc.constantFrom('not-done' as const, 'unknown' as const),
+  }),
+);
+const forwardedResult: fc.Arbitrary<ForwardedResult> = fc.record({ id: any.count, result });
+
+function damaged(bytes: Uint8Array, at: number, mask: number, length: number): Uint8Array {
+  const copy = Uint8Array.from(bytes);
+  if (copy.length > 0) copy[at % copy.length] = (copy[at % copy.length] ?? 0) ^ mask;
+  return copy.subarray(0, length % (copy.length + 1));
+}
+
+describe('a forwarded call', () => {
+  it('comes back as it went', () => {
+    fc.assert(
+      fc.property(forwardedCall, (forwarded) => {
+        expect(decodeForwardedCall(encodeForwardedCall(forwarded))).toEqual(forwarded);
+      }),
+    );
+  });
+
+  it('keeps what is left of its time, rounded up', () => {
+    const base = { id: 1, principal: { name: 'addr:::1', authenticated: false } };
+    const get = { type: 'get', domain: 'a', freshness: 'local' } as ForwardableCall;
+    const carried = (timeoutMs: number): number =>
+      decodeForwardedCall(encodeForwardedCall({ ...base, timeoutMs, call: get })).timeoutMs;
+    expect(carried(10.25)).toBe(11);
+    expect(carried(-3)).toBe(0);
+  });
+
+  it('is refused when the node before should have refused it', () => {
+    const type = messageType('ForwardedCall');
+    const bytes = (fields: object): Uint8Array =>
+      encodeFields(type, { id: 1, principal: 'addr:x', authenticated: false, timeoutMs: 5, ...fields });
+    const method = FORWARDED_METHODS.indexOf('get') + 1;
+    const request = encodeCall({ type: 'get', domain: 'a//b', freshness: 'local' } as Call);
+    expect(() => decodeForwardedCall(bytes({ method, request }))).toThrow(/forwarded get: domain must be segments/);
+    expect(() => decodeForwardedCall(bytes({ method: 0, request }))).toThrow(CorruptBytes);
+    expect(() => decodeForwardedCall(bytes({ method: 99, request }))).toThrow(CorruptBytes);
+    const acquire = encodeCall({
+      type: 'acquire',
+      domain: 'a',
+      requestId: '',
+      holder: 'h',
+      ttlMs: 5_000,
+      metadata: [],
+      seenRevision: 0,
+    } as unknown as Call);
+    expect(() => decodeForwardedCall(bytes({ method: 1, request: acquire }))).toThrow(/request_id is missing/);
+  });
+
+  it('damaged is refused or another call, and nothing else', () => {
+    fc.assert(
+      fc.property(forwardedCall, fc.nat(), fc.integer({ min: 0, max: 255 }), fc.nat(), (value, at, mask, length) => {
+        try {
+          const got = decodeForwardedCall(damaged(encodeForwardedCall(value), at, mask, length));
+          expect(decodeForwardedCall(encodeForwardedCall(got))).toEqual(got);
+        } catch (error) {
+          expect(error).toBeInstanceOf(CorruptBytes);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a forwarded result', () => {
+  it('comes back as it went', () => {
+    fc.assert(
+      fc.property(forwardedResult, (forwarded) => {
+        expect(decodeForwardedResult(encodeForwardedResult(forwarded))).toEqual(forwarded);
+      }),
+    );
+  });
+
+  it('damaged is refused or another result, and nothing else', () => {
+    fc.assert(
+      fc.property(forwardedResult, fc.nat(), fc.integer({ min: 0, max: 255 }), fc.nat(), (value, at, mask, length) => {
+        try {
+          const got = decodeForwardedResult(damaged(encodeForwardedResult(value), at, mask, length));
+          expect(got.id).toBeGreaterThanOrEqual(0);
+        } catch (error) {
+          expect(error).toBeInstanceOf(CorruptBytes);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

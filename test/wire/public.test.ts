@@ -1,0 +1,302 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Call } from '../../src/base/api.js';
+import type { Domain, NodeId } from '../../src/base/ids.js';
+import { decodeRequest, encodeRequest, encodeResponse } from '../../src/wire/public-messages.js';
+import { parseRequest } from '../../src/wire/public-parse.js';
+import { requestOf } from '../../src/wire/public-request.js';
+import type { RequestMessages, WireHeader, WireRequest } from '../../src/wire/public-types.js';
+import { UnexpectedResponse } from '../../src/wire/public-unexpected.js';
+import { CLUSTER_SERVICE, encodeCall, LEASE_SERVICE, METHOD_OF } from '../../src/wire/public.js';
+import { answer, call, header, LIMITS } from './arbitrary-answers.js';
+
+const ID = '123e4567-e89b-42d3-a456-426614174000';
+
+const ACQUIRE: RequestMessages['acquire'] = {
+  domain: 'orders/eu',
+  requestId: ID,
+  holder: 'worker-1',
+  ttlMs: 15_000,
+  waitMs: 0,
+  metadata: {},
+  coolDownMs: 0,
+  slots: 0,
+  seenRevision: 0n,
+};
+
+/** The request as it is after the wire. */
+function carried(request: WireRequest): WireRequest {
+  const method = METHOD_OF[request.type];
+  return method.requestDeserialize(method.requestSerialize(request));
+}
+
+function faults(request: WireRequest): readonly string[] {
+  const parsed = parseRequest(carried(request), LIMITS);
+  return 'faults' in parsed ? parsed.faults : [];
+}
+
+const acquireFaults = (fields: Partial<RequestMessages['acquire']>): readonly string[] =>
+  faults({ type: 'acquire', message: { ...ACQUIRE, ...fields } });
+
+describe('requests', () => {
+  it('come back as the call that was made', () => {
+    fc.assert(
+      fc.property(call, (made: Call) => {
+        expect(parseRequest(METHOD_OF[made.type].requestDeserialize(encodeCall(made)), LIMITS)).toEqual({ ok: made });
+        expect(carried(requestOf(made)).type).toBe(made.type);
+      }),
+    );
+  });
+
+  it('of every kind are read from noise without an exception', () => {
+    const methods = Object.values(METHOD_OF);
+    fc.assert(
+      fc.property(fc.constantFrom(...methods), fc.uint8Array({ maxLength: 100 }), (method, bytes) => {
+        const parsed = parseRequest(method.requestDeserialize(Buffer.from(bytes)), LIMITS);
+        expect('ok' in parsed || parsed.faults.length > 0).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('that are no message are one fault', () => {
+    expect(parseRequest(METHOD_OF.acquire.requestDeserialize(Buffer.from([0xff])), LIMITS)).toEqual({
+      faults: ['the bytes are no request message of acquire'],
+    });
+  });
+
+  it('list every fault at once, each with its field and limit', () => {
+    expect(
+      acquireFaults({
+        domain: 'a//b',
+        requestId: 'mine',
+        holder: 'h'.repeat(256),
+        ttlMs: 2_999,
+        waitMs: 1,
+        metadata: { key: 'v'.repeat(4_094) },
+        coolDownMs: 5,
+        slots: 2,
+        seenRevision: -1n,
+      }),
+    ).toEqual([
+      'domain must be segments of [A-Za-z0-9._~:@+=-] separated by single slashes',
+      'request_id must be a UUID in text form, e.g. 123e4567-e89b-42d3-a456-426614174000',
+      'holder has 256 bytes; it must have 1 to 255',
+      'ttl_ms is 2999; it must be from 3000 to 86400000, or 0 for 15000',
+      'metadata has 4097 bytes in keys and values; at most 4096 are allowed',
+      'seen_revision is -1; it must be from 0 to 2^53 - 1',
+      'wait_ms is 1; this version has no queue, it must be 0',
+      'cool_down_ms is 5; this version has no cool-down, it must be 0',
+      'slots is 2; this version has no slots, it must be 0 or 1',
+    ]);
+  });
+
+  it('take the limits themselves', () => {
+    const longest = 'h'.repeat(255);
+    for (const fields of [
+      { ttlMs: 3_000 },
+      { ttlMs: 86_400_000 },
+      { holder: longest },
+      { domain: longest },
+      { slots: 1 },
+      { metadata: { key: 'v'.repeat(4_093) } },
+      { seenRevision: 2n ** 53n - 1n },
+    ]) {
+      expect(acquireFaults(fields)).toEqual([]);
+    }
+    expect(acquireFaults({ ttlMs: 86_400_001 })).toHaveLength(1);
+    expect(acquireFaults({ holder: '' })).toHaveLength(1);
+    expect(acquireFaults({ domain: '' })).toEqual(['domain must not be empty']);
+    expect(acquireFaults({ domain: 'gpu#2' })).toHaveLength(1);
+    expect(acquireFaults({ seenRevision: 2n ** 53n })).toHaveLength(1);
+    expect(acquireFaults({ holder: 'é'.repeat(128) })).toEqual(['holder has 256 bytes; it must have 1 to 255']);
+  });
+
+  it('fill in the default TTL and leave a missing id to the node', () => {
+    const parsed = parseRequest(
+      carried({ type: 'acquire', message: { ...ACQUIRE, requestId: '', ttlMs: 0, slots: 1 } }),
+      LIMITS,
+    );
+    expect(parsed).toMatchObject({ ok: { ttlMs: 15_000, requestId: undefined } });
+  });
+
+  it('have one form of an id, and metadata sorted by key', () => {
+    const message = { ...ACQUIRE, requestId: ID.toUpperCase(), metadata: { b: '1', a: '2', B: '3' } };
+    const expected = [
+      ['B', '3'],
+      ['a', '2'],
+      ['b', '1'],
+    ];
+    expect(parseRequest(carried({ type: 'acquire', message }), LIMITS)).toMatchObject({
+      ok: { requestId: ID, metadata: expected },
+    });
+  });
+
+  it('refuse text that would not stay the text it was', () => {
+    expect(acquireFaults({ holder: 'a\ufffd' })).toEqual(['holder is not well-formed UTF-8, or holds U+FFFD']);
+    expect(acquireFaults({ metadata: { '\ufffd': '' } })).toHaveLength(1);
+    expect(acquireFaults({ metadata: { key: '\ufffd' } })).toHaveLength(1);
+    // The byte 0xff is no UTF-8, and ED A0 80 is a lone surrogate: field 3 is the holder.
+    for (const bytes of [[0xff], [0xed, 0xa0, 0x80]]) {
+      const good = encodeRequest('acquire', { ...ACQUIRE, holder: '' });
+      const request = METHOD_OF.acquire.requestDeserialize(
+        Buffer.concat([good, Buffer.from([0x1a, bytes.length, ...bytes])]),
+      );
+      expect(parseRequest(request, LIMITS)).toEqual({ faults: ['holder is not well-formed UTF-8, or holds U+FFFD'] });
+    }
+  });
+
+  it('name each bad lease of a renewal and bound their number', () => {
+    const good = { domain: 'a', token: 1n };
+    const renew = (leases: readonly { domain: string; token: bigint }[]): readonly string[] =>
+      faults({ type: 'renew', message: { leases } });
+    expect(renew([good, { domain: '', token: 1n }, good, { domain: 'b', token: 0n }])).toEqual([
+      'leases[1].domain must not be empty',
+      'leases[3].token is 0; it must be from 1 to 2^53 - 1',
+    ]);
+    expect(renew([{ domain: 'a', token: 2n ** 53n }])).toHaveLength(1);
+    expect(renew([])).toEqual(['leases has 0 elements; it must have 1 to 1000']);
+    expect(renew(Array.from({ length: 1_000 }, () => good))).toEqual([]);
+    expect(renew(Array.from({ length: 1_001 }, () => good))).toEqual([
+      'leases has 1001 elements; it must have 1 to 1000',
+    ]);
+    const many = renew(Array.from({ length: 30 }, () => ({ domain: 'a', token: -1n })));
+    expect(many).toHaveLength(21);
+    expect(many.at(-1)).toBe('leases: 10 more faults');
+  });
+
+  it('refuse what is missing or unknown in the others', () => {
+    expect(faults({ type: 'release', message: { lease: null } })).toEqual(['lease is missing']);
+    expect(faults({ type: 'withdraw', message: { domain: 'a', requestId: '' } })).toHaveLength(1);
+    expect(faults({ type: 'verify', message: { lease: { domain: '#', token: 0n }, freshness: 0 } })).toHaveLength(2);
+    expect(faults({ type: 'get', message: { domain: 'a', freshness: 7 } })).toEqual([
+      'freshness 7 is not known to this version; use LINEARIZABLE or LOCAL',
+    ]);
+    expect(faults({ type: 'forceRelease', message: { domain: 'a', token: 1n, note: '' } })).toEqual([
+      'note has 0 bytes; it must have 1 to 500',
+    ]);
+    expect(faults({ type: 'forceRelease', message: { domain: 'a', token: 1n, note: 'n'.repeat(501) } })).toHaveLength(
+      1,
+    );
+    expect(faults({ type: 'transferLeadership', message: { toNodeId: 'no/such' } })).toHaveLength(1);
+  });
+
+  it('read an unspecified freshness as linearizable', () => {
+    const message = { domain: 'a', freshness: 'FRESHNESS_UNSPECIFIED' };
+    expect(parseRequest(carried({ type: 'get', message }), LIMITS)).toMatchObject({
+      ok: { freshness: 'linearizable' },
+    });
+  });
+});
+
+describe('answers', () => {
+  it('come back as they were given', () => {
+    fc.assert(
+      fc.property(answer, header, (given, around) => {
+        const method = METHOD_OF[given.type];
+        const version = given.type === 'getStatus' ? '1.2.3' : '';
+        const got = method.responseDeserialize(method.responseSerialize({ header: around, answer: given, version }));
+        expect(got.answer).toEqual(given);
+        expect(got.version).toBe(version);
+        if (given.type === 'getStatus') {
+          expect(got.header).toEqual({
+            ...around,
+            node: given.node,
+            leader: given.leader,
+            revision: given.appliedRevision,
+          });
+        } else if (['transferLeadership', 'forceRelease', 'getStateHash'].includes(given.type)) {
+          expect(got.header).toBeUndefined();
+        } else expect(got.header).toEqual(around);
+      }),
+    );
+  });
+
+  it('cut or damaged are an answer or UnexpectedResponse', () => {
+    fc.assert(
+      fc.property(answer, fc.nat(), fc.integer({ min: 0, max: 255 }), fc.nat(), (given, at, mask, length) => {
+        const method = METHOD_OF[given.type];
+        const bytes = Buffer.from(method.responseSerialize({ header: undefined, answer: given, version: '' }));
+        if (bytes.length > 0) bytes[at % bytes.length] = (bytes[at % bytes.length] ?? 0) ^ mask;
+        try {
+          expect(method.responseDeserialize(bytes.subarray(0, length % (bytes.length + 1))).answer.type).toBe(
+            given.type,
+          );
+        } catch (error) {
+          expect(error).toBeInstanceOf(UnexpectedResponse);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  const wireHeader: WireHeader = { cluster: 'c', incarnation: '', revision: 7n, nodeId: 'n1', leaderId: '' };
+  const acquired = (more: object): unknown =>
+    LEASE_SERVICE.Acquire.responseDeserialize(encodeResponse('acquire', { header: wireHeader, requestId: ID, ...more }))
+      .answer;
+
+  it('of a newer server count as not granted', () => {
+    const held = {
+      type: 'acquire',
+      requestId: ID,
+      outcome: { type: 'notGranted', reason: 'held', current: undefined },
+    };
+    expect(acquired({})).toEqual(held);
+    expect(acquired({ queued: { position: 3, current: null } })).toEqual(held);
+    const unknown = { reason: 99, current: null, queueLength: 0, coolDownLeftMs: 0 };
+    expect(acquired({ notGranted: unknown })).toEqual(held);
+    expect(acquired({ notGranted: { ...unknown, reason: 'NOT_GRANTED_REASON_WAIT_OVER' } })).toEqual(held);
+  });
+
+  it('of a newer server count as not live', () => {
+    const over = {
+      type: 'ended',
+      ended: { lease: undefined, reason: 'unspecified', by: '', note: '', currentToken: 0 },
+    };
+    const renewed = LEASE_SERVICE.Renew.responseDeserialize(encodeResponse('renew', { header: null, results: [{}] }));
+    expect(renewed.answer).toEqual({ type: 'renew', results: [over] });
+    const verified = LEASE_SERVICE.Verify.responseDeserialize(encodeResponse('verify', { header: null }));
+    expect(verified.answer).toEqual({ type: 'verify', outcome: over });
+    const ended = { lease: null, reason: 'END_REASON_LEFT_QUEUE', by: '', note: '', currentToken: 0n };
+    expect(acquired({ ended })).toMatchObject({ outcome: { type: 'ended', ended: { reason: 'unspecified' } } });
+  });
+
+  it('above 2^53 are refused', () => {
+    const lease = { domain: 'a', token: 2n ** 53n, holder: 'h', metadata: {}, ttlMs: 1, grantedAtUnixMs: 1n };
+    expect(() => acquired({ granted: lease })).toThrow(UnexpectedResponse);
+    expect(() => acquired({ granted: { ...lease, token: 0n } })).toThrow(UnexpectedResponse);
+    expect(acquired({ granted: { ...lease, token: 2n ** 53n - 1n } })).toMatchObject({
+      outcome: { lease: { token: Number.MAX_SAFE_INTEGER } },
+    });
+  });
+});
+
+describe('methods', () => {
+  it('have the paths of the files and are exactly those of this version', () => {
+    const paths = [...Object.values(LEASE_SERVICE), ...Object.values(CLUSTER_SERVICE)].map(({ path }) => path);
+    expect(paths).toEqual([
+      '/fencepost.v1.LeaseService/Acquire',
+      '/fencepost.v1.LeaseService/Renew',
+      '/fencepost.v1.LeaseService/Release',
+      '/fencepost.v1.LeaseService/Withdraw',
+      '/fencepost.v1.LeaseService/Verify',
+      '/fencepost.v1.LeaseService/Get',
+      '/fencepost.v1.ClusterService/GetStatus',
+      '/fencepost.v1.ClusterService/TransferLeadership',
+      '/fencepost.v1.ClusterService/ForceRelease',
+      '/fencepost.v1.ClusterService/GetStateHash',
+    ]);
+    expect(
+      Object.values(METHOD_OF)
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(paths.sort());
+  });
+
+  it('write what any other implementation reads', () => {
+    const bytes = encodeCall({ type: 'get', domain: 'a' as Domain, freshness: 'local' });
+    expect([...bytes]).toEqual([0x0a, 1, 0x61, 0x10, 2]);
+    expect(decodeRequest('get', bytes)).toEqual({ domain: 'a', freshness: 'FRESHNESS_LOCAL' });
+    expect([...encodeCall({ type: 'transferLeadership', to: 'n' as NodeId })]).toEqual([0x0a, 1, 0x6e]);
+  });
+});
