@@ -12,7 +12,7 @@ export type AcquireCommand = Extract<Command, { readonly type: 'acquire' }>;
 export function acquire(state: State, command: AcquireCommand): Applied {
   const known = answerKnown(state, command);
   if (known !== undefined) return answered(known);
-  const { forgotten } = state.finished;
+  const { forgotten } = state.requests;
   // Its record may have been evicted: granting could be the second time (F6).
   if (command.seenRevision < forgotten) return answered({ type: 'tooOld', forgotten });
   if (state.holding) return answered({ type: 'notGranted', reason: 'recovering', current: undefined });

@@ -71,8 +71,12 @@ function check(state: State, { granted, ended }: Applied): void {
     }
   }
   for (const { lease } of ended) {
-    const request = state.finished.byRequest.get(lease.requestId);
-    if (request?.finishedAt !== revision || request.token !== lease.token || state.leases.get(lease.domain) === lease) {
+    const request = state.requests.byToken.get(lease.token);
+    if (
+      request?.finishedAt !== revision ||
+      request.domain !== lease.domain ||
+      state.leases.get(lease.domain) === lease
+    ) {
       throw new AssertionFailed(
         `the end of lease ${lease.token} of ${lease.domain} at ${revision} is not what the state holds`,
       );

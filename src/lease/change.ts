@@ -4,7 +4,7 @@
  */
 import { AssertionFailed } from '../base/assert.js';
 import type { Domain, RequestId } from '../base/ids.js';
-import { evict, remember } from './finished.js';
+import { evict, hold, remember } from './requests.js';
 import { at, shift } from './fifo.js';
 import { recordBytes } from './size.js';
 import type { State } from './state.js';
@@ -23,16 +23,13 @@ export function grant(state: State, lease: Lease): void {
     throw new AssertionFailed(`${domain} is granted at ${token} while token ${held.token} is live`);
   }
   // Two grants at one revision would be two leases with one token (L11).
-  const before = state.finished.byToken.get(token);
+  const before = state.requests.byToken.get(token);
   if (before !== undefined) {
     throw new AssertionFailed(`${domain} is granted at ${token}, which was the token of ${before.domain} already`);
   }
-  if (state.liveRequests.has(requestId) || state.finished.byRequest.has(requestId)) {
-    throw new AssertionFailed(`request ${requestId} is granted a second time, at ${token}`);
-  }
+  hold(state.requests, requestId, domain);
   markDirty(state, domain, undefined, recordBytes.lease(lease));
   state.leases.set(domain, lease);
-  state.liveRequests.set(requestId, domain);
 }
 
 /** Replaces the live lease `lease` by itself with a new version and what is left of it for a leader that starts now. */
@@ -53,7 +50,6 @@ export function end(state: State, lease: Lease, reason: FinishedRequest['reason'
   }
   markDirty(state, domain, lease, recordBytes.domainKey(domain));
   state.leases.delete(domain);
-  state.liveRequests.delete(requestId);
   const { owner, ttlMs, holder } = lease;
   finish(state, {
     requestId,
@@ -70,7 +66,8 @@ export function end(state: State, lease: Lease, reason: FinishedRequest['reason'
 
 /** Remembers that `requestId` was withdrawn before it came: an Acquire with it that arrives later is over (F6, schedule C). */
 export function finishUnknown(state: State, requestId: RequestId, domain: Domain, owner: string): void {
-  if (state.liveRequests.has(requestId)) throw new AssertionFailed(`request ${requestId} is live, not unknown`);
+  if (state.requests.known.has(requestId))
+    throw new AssertionFailed(`request ${requestId} is known, not withdrawn early`);
   finish(state, {
     requestId,
     domain,
@@ -92,12 +89,12 @@ export function endHold(state: State): void {
 
 /** Forgets the oldest finished requests beyond the limit. Called once for an entry, after its command. */
 export function forgetOldest(state: State): void {
-  const { changes, finished, limits } = state;
-  if (finished.order.length <= limits.finishedRequests) return;
-  evict(finished, limits.finishedRequests, (request) => {
+  const { changes, requests, limits } = state;
+  if (requests.order.length <= limits.finishedRequests) return;
+  evict(requests, limits.finishedRequests, (request) => {
     if (request.finishedAt > changes.takenAt) changes.bytes -= recordBytes.finished(request);
   });
-  for (let key = at(changes.batches, 0); key !== undefined && key <= finished.forgotten; key = at(changes.batches, 0)) {
+  for (let key = at(changes.batches, 0); key !== undefined && key <= requests.forgotten; key = at(changes.batches, 0)) {
     shift(changes.batches);
     changes.outdated.push(key);
     changes.bytes += recordBytes.batchKey;
@@ -105,7 +102,7 @@ export function forgetOldest(state: State): void {
 }
 
 function finish(state: State, request: FinishedRequest): void {
-  remember(state.finished, request);
+  remember(state.requests, request);
   state.changes.bytes += recordBytes.finished(request);
 }
 

@@ -16,7 +16,7 @@ import type { FinishedRequest, Lease } from './types.js';
 export function hashState(state: State): string {
   let sum = digestFields(summaryFields(state));
   for (const lease of state.leases.values()) sum = addDigest(sum, digestFields(leaseFields(lease)));
-  for (const request of from(state.finished.order, 0)) sum = addDigest(sum, digestFields(requestFields(request)));
+  for (const request of from(state.requests.order, 0)) sum = addDigest(sum, digestFields(requestFields(request)));
   return digestText(sum);
 }
 
@@ -25,8 +25,8 @@ function digestFields(fields: readonly unknown[]): Digest {
   return digestBytes(encodeUtf8(JSON.stringify(fields)));
 }
 
-function summaryFields({ revision, finished, holding, limits }: State): readonly unknown[] {
-  return ['summary', revision, finished.forgotten, holding, limits.finishedRequests];
+function summaryFields({ revision, requests, holding, limits }: State): readonly unknown[] {
+  return ['summary', revision, requests.forgotten, holding, limits.finishedRequests];
 }
 
 function leaseFields(lease: Lease): readonly unknown[] {

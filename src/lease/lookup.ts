@@ -39,19 +39,17 @@ export function currentToken(state: State, domain: Domain): Revision {
 
 /** The request with this id; undefined when it never took effect, or that is forgotten. */
 export function findRequest(state: State, id: RequestId): FoundRequest | undefined {
-  const domain = state.liveRequests.get(id);
-  if (domain !== undefined) {
-    const lease = state.leases.get(domain);
-    if (lease?.requestId !== id) throw new AssertionFailed(`request ${id} should hold ${domain} and does not`);
-    return { type: 'live', lease };
-  }
-  const request = state.finished.byRequest.get(id);
-  return request === undefined ? undefined : { type: 'finished', request };
+  const known = state.requests.known.get(id);
+  if (known === undefined) return undefined;
+  if (typeof known === 'object') return { type: 'finished', request: known };
+  const lease = state.leases.get(known);
+  if (lease?.requestId !== id) throw new AssertionFailed(`request ${id} should hold ${known} and does not`);
+  return { type: 'live', lease };
 }
 
 /** The request that had been granted the lease (domain, token), if that is over and not forgotten. */
 export function finishedLease(state: State, { domain, token }: LeaseKey): FinishedRequest | undefined {
-  const request = state.finished.byToken.get(token);
+  const request = state.requests.byToken.get(token);
   return request?.domain === domain ? request : undefined;
 }
 
@@ -90,5 +88,5 @@ export function endedRequest(state: State, request: FinishedRequest): EndedView 
 
 function forgottenReason(state: State, token: Revision): EndReason {
   if (token <= state.history.base) return 'earlier_history';
-  return token > state.finished.forgotten ? 'never_granted' : 'unspecified';
+  return token > state.requests.forgotten ? 'never_granted' : 'unspecified';
 }

@@ -18,7 +18,7 @@ const REQUESTS_PER_RECORD = 1_000;
  * caller owns the changes and must bring them to the table, in the order taken.
  */
 export function takeChanges(state: State): StateChanges {
-  const { changes, finished } = state;
+  const { changes, requests } = state;
   const put: StateRecord[] = [];
   const remove: RecordKey[] = [];
   for (const [domain, { stored }] of changes.dirty) {
@@ -26,7 +26,7 @@ export function takeChanges(state: State): StateChanges {
     if (lease !== undefined) put.push({ type: 'domain', domain, lease });
     else if (stored) remove.push({ type: 'domain', domain });
   }
-  const batch = finishedAbove(finished.order, changes.takenAt);
+  const batch = finishedAbove(requests.order, changes.takenAt);
   const last = batch.at(-1);
   if (last !== undefined) {
     put.push({ type: 'finished', lastRevision: last.finishedAt, requests: batch });
@@ -49,7 +49,7 @@ export function changedBytes(state: State): number {
 export function* allRecords(state: State): Iterable<StateRecord> {
   for (const [domain, lease] of state.leases) yield { type: 'domain', domain, lease };
   let requests: FinishedRequest[] = [];
-  for (const request of from(state.finished.order, 0)) {
+  for (const request of from(state.requests.order, 0)) {
     const last = requests.at(-1);
     // The key is a revision, so the requests of one revision stay in one record.
     if (last !== undefined && requests.length >= REQUESTS_PER_RECORD && last.finishedAt !== request.finishedAt) {

@@ -2,12 +2,12 @@
  * The replicated state: which leases live, which requests are over. It lives in memory; `records.ts` says what of it
  * goes to disk, `change.ts` holds the only functions that change it.
  */
-import type { Domain, RequestId } from '../base/ids.js';
+import type { Domain } from '../base/ids.js';
 import type { History, Revision } from '../base/revision.js';
 import { createFifo, push } from './fifo.js';
 import type { Fifo } from './fifo.js';
-import { createFinished, remember } from './finished.js';
-import type { FinishedTable } from './finished.js';
+import { createRequests, hold, remember } from './requests.js';
+import type { RequestTable } from './requests.js';
 import { recordBytes } from './size.js';
 import type { FinishedRequest, Lease, StateLimits, StateRecord, StateSummary } from './types.js';
 
@@ -20,9 +20,7 @@ export interface State {
   /** Grants are held back until EndHold (F14). */
   holding: boolean;
   readonly leases: Map<Domain, Lease>;
-  /** The request ids of the live leases: a lease keeps its id for as long as it lives (F6). */
-  readonly liveRequests: Map<RequestId, Domain>;
-  readonly finished: FinishedTable;
+  readonly requests: RequestTable;
   readonly changes: ChangeLog;
 }
 
@@ -88,8 +86,7 @@ export function createState(
     limits,
     holding,
     leases: new Map(),
-    liveRequests: new Map(),
-    finished: createFinished(forgotten),
+    requests: createRequests(forgotten),
     changes: { takenAt: appliedRevision, dirty: new Map(), batches: createFifo(), outdated: [], bytes: 0 },
   };
   const finished: FinishedRequest[] = [];
@@ -109,7 +106,7 @@ export function createState(
 
 /** The part of the state that goes into a cut's meta record. */
 export function summaryOf(state: State): StateSummary {
-  return { forgotten: state.finished.forgotten, holding: state.holding, limits: state.limits };
+  return { forgotten: state.requests.forgotten, holding: state.holding, limits: state.limits };
 }
 
 function loadLease(state: State, domain: Domain, lease: Lease): void {
@@ -124,9 +121,9 @@ function loadLease(state: State, domain: Domain, lease: Lease): void {
     token <= state.revision,
     () => `domain ${domain} is held by token ${token}, beyond the revision ${state.revision}`,
   );
-  demand(!state.liveRequests.has(requestId), () => `request ${requestId} holds two domains, ${domain} is one`);
+  demand(!state.requests.known.has(requestId), () => `request ${requestId} holds two domains, ${domain} is one`);
   state.leases.set(domain, lease);
-  state.liveRequests.set(requestId, domain);
+  hold(state.requests, requestId, domain);
 }
 
 /** Checks one `finished` record and gathers what of it is not forgotten. */
@@ -139,7 +136,7 @@ function loadBatch(
   let last = 0;
   for (const request of requests) {
     if (request.finishedAt > last) last = request.finishedAt;
-    if (request.finishedAt > state.finished.forgotten) into.push(request);
+    if (request.finishedAt > state.requests.forgotten) into.push(request);
   }
   demand(last === lastRevision, () => `the record of requests finished up to ${lastRevision} ends at ${last}`);
 }
@@ -148,7 +145,7 @@ function loadBatches(state: State, keys: Revision[]): void {
   keys.sort((left, right) => left - right);
   for (const [position, key] of keys.entries()) {
     demand(key !== keys[position - 1], () => `there are two records of requests finished up to ${key}`);
-    if (key > state.finished.forgotten) push(state.changes.batches, key);
+    if (key > state.requests.forgotten) push(state.changes.batches, key);
     else {
       state.changes.outdated.push(key);
       state.changes.bytes += recordBytes.batchKey;
@@ -170,14 +167,15 @@ function loadFinished(state: State, requests: FinishedRequest[]): void {
       finishedAt <= state.revision,
       () => `request ${requestId} finished at ${finishedAt}, beyond the revision ${state.revision}`,
     );
-    demand(!state.liveRequests.has(requestId), () => `request ${requestId} holds a lease and is finished`);
-    demand(!state.finished.byRequest.has(requestId), () => `request ${requestId} is finished twice`);
+    const known = state.requests.known.get(requestId);
+    demand(typeof known !== 'string', () => `request ${requestId} holds a lease and is finished`);
+    demand(known === undefined, () => `request ${requestId} is finished twice`);
     if (token !== undefined) {
       demand(token < finishedAt, () => `request ${requestId} finished at ${finishedAt}, not after its token ${token}`);
       demand(!liveTokens.has(token), () => `token ${token} is live and finished, by request ${requestId}`);
-      demand(!state.finished.byToken.has(token), () => `token ${token} is finished twice, by request ${requestId} too`);
+      demand(!state.requests.byToken.has(token), () => `token ${token} is finished twice, by request ${requestId} too`);
     }
-    remember(state.finished, request);
+    remember(state.requests, request);
   }
 }
 

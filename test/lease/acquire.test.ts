@@ -154,7 +154,7 @@ describe('acquire that is held back', () => {
     const state = emptyState({ keep: 3 });
     others(state, 4, 100);
     // Four finished at 2, 4, 6, 8; three are kept.
-    expect(state.finished.forgotten).toBe(rev(2));
+    expect(state.requests.forgotten).toBe(rev(2));
     const old = acquire(state, 'a', 1, { seenRevision: rev(1) });
     expect(next(state, old)).toEqual({ result: { type: 'tooOld', forgotten: rev(2) }, granted: [], ended: [] });
     expect(resultOf(state, acquire(state, 'a', 1, { seenRevision: rev(2) })).type).toBe('granted');

@@ -97,16 +97,16 @@ describe('an end', () => {
     }).toThrow(/is not live/);
   });
 
-  it('of a request that lives without its lease, or is over, fails', () => {
+  it('of a request that is known, as one that never came, fails', () => {
     const state = emptyState();
     granted(state, 'a', 1);
     state.revision = rev(2);
     expect(() => {
       finishUnknown(state, id(1), domain('a'), '');
-    }).toThrow(/is live/);
+    }).toThrow(/is known/);
     finishUnknown(state, id(2), domain('a'), '');
     expect(() => {
       finishUnknown(state, id(2), domain('a'), '');
-    }).toThrow(/a second time/);
+    }).toThrow(/is known/);
   });
 });

@@ -220,7 +220,7 @@ describe('how a lease ended', () => {
     const first = granted(state, 'a', 1);
     next(state, release(first));
     others(state, 4, 100);
-    const { forgotten } = state.finished;
+    const { forgotten } = state.requests;
     expect(forgotten).toBe(rev(4));
     const reason = (token: number): string => describeEnd(state, { domain: domain('a'), token: rev(token) }).reason;
     expect([-1, 0, 1, 4, 5, 9, 10, 1_000].map(reason)).toEqual([

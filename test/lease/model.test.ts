@@ -11,7 +11,7 @@ import { Model } from './model.js';
 import { commandOf, operation } from './operations.js';
 
 const KEEP = 3;
-const operations = fc.array(operation, { minLength: 1, maxLength: 120 });
+const operations = fc.array(operation, { minLength: 1, maxLength: 120, size: 'max' });
 
 describe('apply, over random commands with a table of three requests', () => {
   it('gives the results, grants, ends and state of the model', () => {
@@ -28,7 +28,7 @@ describe('apply, over random commands with a table of three requests', () => {
           compareState(state, model);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     );
   });
 
@@ -51,7 +51,7 @@ describe('apply, over random commands with a table of three requests', () => {
           }
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 });
@@ -73,7 +73,7 @@ describe('the records, over random commands', () => {
           expect(summaryOf(again)).toEqual(summaryOf(state));
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 
@@ -83,6 +83,7 @@ describe('the records, over random commands', () => {
       {
         minLength: 1,
         maxLength: 120,
+        size: 'max',
       },
     );
     fc.assert(
@@ -119,7 +120,7 @@ describe('the records, over random commands', () => {
         expect(contents(tableA.records.values()).leases).toEqual(model.leases);
         expect(hashState(load(tableB))).toBe(hashState(load(tableA)));
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     );
   });
 });

@@ -73,7 +73,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       type: fc.constantFrom('expire' as const, 'checkpoint' as const, 'void' as const),
-      picks: fc.array(pick, { maxLength: 5 }),
+      picks: fc.array(pick, { maxLength: 5, size: 'max' }),
       term: mostlyZero(2),
     }),
   },
