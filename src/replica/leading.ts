@@ -10,7 +10,7 @@ import { isLeader, lastIndex } from '../raft/view.js';
 import { createClock, expireIgnored, leaderTtl, startTiming, takeDue } from './clock.js';
 import type { Timed } from './clock.js';
 import { batches, isFlagged, proposeInternal } from './renewal.js';
-import { handBack, serveEarly } from './serving.js';
+import { handBack, serveWaiting } from './serving.js';
 import { log } from './state.js';
 import type { Context, Leadership } from './state.js';
 
@@ -39,7 +39,7 @@ export function followRole(context: Context): void {
       rounds: [],
       clock: createClock(),
       voidsWanted: [],
-      early: [],
+      waiting: [],
       endHoldProposed: false,
     };
     log(context, 'info', 'elected leader', { term });
@@ -54,7 +54,7 @@ export function becomeReady(context: Context, leadership: Leadership): void {
   for (const lease of liveLeases(context.lease)) {
     startTiming(leadership.clock, lease, nowMs, lease.checkpointLeftMs ?? leaderTtl(lease.ttlMs));
   }
-  serveEarly(context, leadership);
+  serveWaiting(context, leadership);
 }
 
 /** What the passing of time makes a leader propose. Called after all waiting input is handled. */

@@ -17,7 +17,7 @@ import { heardFrom, probeAgain, probed, streamEnded, takeHello } from './peers.j
 import type { CommandCodec } from './ports.js';
 import { proposeVoids, roundConfirmed } from './renewal.js';
 import { cancelCall, forwardLost, returnResults, routeAll, scanCalls, takeCall, takeForwardResult } from './routing.js';
-import { complete, serve } from './serving.js';
+import { complete, serve, serveWaiting } from './serving.js';
 import { chunkStaged, chunksEnded, sendSnapshot, snapshotRefused, snapshotSent, takeChunk } from './snapshots.js';
 import { log } from './state.js';
 import type { Context, Served } from './state.js';
@@ -218,6 +218,8 @@ function finishStep(context: Context): void {
 }
 
 function handle(context: Context, effects: readonly RaftEffect[]): void {
+  // The core is at the end of its step already: nothing of it is handled as leader by a node that stopped leading.
+  if (effects.some(({ type }) => type === 'roleChanged')) followRole(context);
   for (const effect of effects) handleOne(context, effect);
   returnResults(context);
 }
@@ -239,7 +241,6 @@ function handleOne(context: Context, effect: RaftEffect): void {
       if (context.leadership !== undefined) roundConfirmed(context.leadership, effect.round);
       return;
     case 'roleChanged':
-      followRole(context);
       returnResults(context);
       routeAll(context);
       return;
@@ -254,6 +255,7 @@ function handleOne(context: Context, effect: RaftEffect): void {
       return;
     case 'transferAborted':
       transferAborted(context);
+      if (context.leadership?.ready !== undefined) serveWaiting(context, context.leadership);
       return;
     case 'notMember': {
       const text =

@@ -102,6 +102,8 @@ export function routeAll(context: Context): void {
   const leader = leaderOf(context.raft)?.node;
   const leads = context.leadership !== undefined;
   for (const entry of context.calls.values()) {
+    // A hand-over is answered by the leader that began it, once there is a new one.
+    if (entry.call.type === 'transferLeadership' && entry.at.type !== 'held') continue;
     if (entry.at.type === 'forwarded' && (leads || (leader !== undefined && entry.at.to !== leader))) {
       context.out.push({ type: 'forwardCancel', to: entry.at.to, id: entry.id });
       takeBack(context, entry, context.time.nowMs);

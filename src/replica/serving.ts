@@ -24,13 +24,13 @@ import { leaseState, leaseView } from './views.js';
 /** Takes a call to serve. It is answered exactly once through `context.completed`, unless it is cancelled. */
 export function serve(context: Context, leadership: Leadership, served: Served): void {
   leadership.served.add(served);
-  if (leadership.ready === undefined) leadership.early.push(served);
+  if (leadership.ready === undefined) leadership.waiting.push(served);
   else start(context, leadership, served);
 }
 
-/** The own no-op is applied: the calls that waited for it begin. */
-export function serveEarly(context: Context, leadership: Leadership): void {
-  for (const served of leadership.early.splice(0)) if (!served.done) start(context, leadership, served);
+/** The own no-op is applied, or a hand-over was given up: the calls that waited begin. */
+export function serveWaiting(context: Context, leadership: Leadership): void {
+  for (const served of leadership.waiting.splice(0)) if (!served.done) start(context, leadership, served);
 }
 
 /** Gives every open call back: this node stops leading. */
@@ -125,10 +125,10 @@ function propose(context: Context, leadership: Leadership, command: Command, ser
     leadership.pending.set(effect.index, { term: effect.term, command, served, resume: undefined });
     return;
   }
-  rejected(context, served, effect);
+  rejected(context, leadership, served, effect);
 }
 
-function rejected(context: Context, served: Served, effect: RaftEffect): void {
+function rejected(context: Context, leadership: Leadership, served: Served, effect: RaftEffect): void {
   assert(effect.type === 'rejected', `a proposal was answered by ${effect.type}`);
   switch (effect.reason) {
     case 'uncommittedLimit':
@@ -138,12 +138,14 @@ function rejected(context: Context, served: Served, effect: RaftEffect): void {
       refuse(context, served, 'OVERLOADED', `more than ${context.options.maxUnappliedEntries} entries wait to be applied`);
       return;
     case 'transferring':
+      // Decided within an election time-out: served here then, or handed back for the next leader.
+      leadership.waiting.push(served);
+      return;
     case 'notLeader':
     case 'termChanged':
     case 'ownTermNotCommitted':
     case 'notVoter':
-      // The hand-over decides within an election time-out; whoever took the call routes it again then.
-      complete(context, served, { type: 'notLeader', outcome: 'not-done' });
+      assert(false, `a ready leader's proposal was rejected: ${effect.reason}`);
   }
 }
 

@@ -74,8 +74,8 @@ export interface Leadership {
   readonly clock: ExpiryClock;
   /** Leases with renewals that wait for a Void which is not appended yet. */
   readonly voidsWanted: Timed[];
-  /** Calls that arrived before `ready`. */
-  readonly early: Served[];
+  /** Calls that arrived before `ready`, or while leadership is being handed over. */
+  readonly waiting: Served[];
   /** Set while an EndHold is under way. */
   endHoldProposed: boolean;
 }

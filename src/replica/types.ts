@@ -23,7 +23,7 @@ import type {
 export interface Time {
   /** Monotonic milliseconds, may have a fraction. Every decision uses this one. */
   readonly nowMs: number;
-  /** Wall clock, milliseconds since 1970. Shown to people; decides nothing after forming. */
+  /** Wall clock, whole milliseconds since 1970. Shown to people; decides nothing after forming. */
   readonly unixMs: number;
 }
 

@@ -162,7 +162,7 @@ export class MemoryCluster {
     const boot = hex(this.#random) as BootId;
     const executor = createExecutor(replica, {
       store,
-      time: () => ({ nowMs: this.now, unixMs: START_UNIX_MS + this.now }),
+      time: () => ({ nowMs: this.now, unixMs: START_UNIX_MS + Math.floor(this.now) }),
       schedule: (turn) => {
         this.after(0, () => {
           if (node.running?.executor === executor && !node.paused) turn();

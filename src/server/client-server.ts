@@ -1,0 +1,84 @@
+/** The gRPC server for clients: leases, cluster, health, reflection. */
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+import { CLUSTER_SERVICE, LEASE_SERVICE } from '../wire/public.js';
+import { createHandler } from './handler.js';
+import type { HandlerContext } from './handler.js';
+import { addReflection } from './reflection.js';
+
+/** Bytes of one request; the largest one allowed, a Renew of 1 000 leases, has about 300 KiB. */
+const MAX_REQUEST_BYTES = 1024 * 1024;
+const MAX_STREAMS_A_CONNECTION = 10_000;
+const KEEPALIVE_MS = 10_000;
+const KEEPALIVE_TIMEOUT_MS = 5_000;
+
+/** Health service names: the whole node and its lease service need a leader; the cluster service always answers. */
+const NEEDS_LEADER = ['', 'fencepost.v1.LeaseService'];
+const ALWAYS = 'fencepost.v1.ClusterService';
+
+/** Serves the clients of one node. */
+export interface ClientServer {
+  /** Binds; rejects with the address in the message when that cannot be. Resolves with the port. */
+  listen(): Promise<number>;
+  /** What `grpc.health.v1` says of the lease service. */
+  setServing(serving: boolean): void;
+  /** Takes no new connection, lets open calls end for `graceMs`, then ends them. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** A server for `address` (`host:port`), without TLS. */
+export function createClientServer(
+  address: string,
+  context: HandlerContext,
+  report: (error: unknown) => void,
+): ClientServer {
+  const server = new Server({
+    'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
+    'grpc.max_concurrent_streams': MAX_STREAMS_A_CONNECTION,
+    'grpc.keepalive_time_ms': KEEPALIVE_MS,
+    'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
+    'grpc.enable_channelz': 0,
+  });
+  const handler = createHandler(context, report);
+  server.addService(LEASE_SERVICE, {
+    Acquire: handler,
+    Renew: handler,
+    Release: handler,
+    Withdraw: handler,
+    Verify: handler,
+    Get: handler,
+  });
+  server.addService(CLUSTER_SERVICE, {
+    GetStatus: handler,
+    TransferLeadership: handler,
+    ForceRelease: handler,
+    GetStateHash: handler,
+  });
+  const health = new HealthImplementation({ [ALWAYS]: 'SERVING' });
+  const setServing = (serving: boolean): void => {
+    for (const name of NEEDS_LEADER) health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
+  };
+  setServing(false);
+  health.addToServer(server);
+  addReflection(server);
+  return {
+    setServing,
+    listen: () =>
+      new Promise((resolve, reject) => {
+        server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
+          if (error === null) resolve(port);
+          else reject(new Error(`clientAddress ${address} cannot be listened on: ${error.message}`, { cause: error }));
+        });
+      }),
+    close: (graceMs) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          server.forceShutdown();
+        }, graceMs);
+        server.tryShutdown(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      }),
+  };
+}

@@ -1,0 +1,125 @@
+/** One unary call: checked, handed to the replica, answered. Nothing here decides anything about leases. */
+import { randomUUID } from 'node:crypto';
+import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
+import { Metadata } from '@grpc/grpc-js';
+import type { Call, GetStatusAnswer, Header } from '../base/api.js';
+import { failure } from '../base/errors.js';
+import type { Failure } from '../base/errors.js';
+import type { NodeId, RequestId } from '../base/ids.js';
+import { DEFAULT_CALL_MS, MAX_CALL_MS } from '../base/limits.js';
+import { ZERO_REVISION } from '../base/revision.js';
+import type { PublicResponse } from '../wire/public-answer.js';
+import { failureToStatus } from '../wire/public-error.js';
+import { parseRequest } from '../wire/public-parse.js';
+import type { ParsedCall, TtlLimits } from '../wire/public-parse.js';
+import type { WireRequest } from '../wire/public-types.js';
+import type { CallTable } from './call-table.js';
+import { principalOf } from './principal.js';
+
+/** What every call needs to know of the node. */
+export interface HandlerContext {
+  readonly node: NodeId;
+  readonly cluster: string;
+  readonly version: string;
+  readonly limits: TtlLimits;
+  readonly calls: CallTable;
+  /** What a node that has not formed or joined yet waits for; one line each. */
+  readonly waitingFor: () => readonly string[];
+}
+
+type Respond = sendUnaryData<PublicResponse>;
+
+/** The handler of every method. It never throws: an unexpected error is answered INTERNAL, and told to `report`. */
+export function createHandler(
+  context: HandlerContext,
+  report: (error: unknown) => void,
+): (call: ServerUnaryCall<WireRequest, PublicResponse>, respond: Respond) => void {
+  return (call, respond) => {
+    try {
+      handle(context, call, respond);
+    } catch (error) {
+      report(error);
+      fail(respond, failure('INTERNAL', 'an unexpected error; the log of this node has it'));
+    }
+  };
+}
+
+function handle(context: HandlerContext, incoming: ServerUnaryCall<WireRequest, PublicResponse>, respond: Respond): void {
+  const parsed = parseRequest(incoming.request, context.limits);
+  if ('faults' in parsed) {
+    fail(respond, failure('INVALID_REQUEST', parsed.faults.join('; ')));
+    return;
+  }
+  const call = withRequestId(parsed.ok);
+  if (!context.calls.attached) {
+    answerUnformed(context, call, respond);
+    return;
+  }
+  const id = context.calls.open(principalOf(incoming.getPeer()), timeLeftMs(incoming.getDeadline()), call, (header, result) => {
+    switch (result.type) {
+      case 'answer':
+        respond(null, { header, answer: result.answer, version: context.version });
+        return;
+      case 'failure':
+        fail(respond, result.failure);
+        return;
+      case 'notLeader':
+        // Routing keeps this between nodes.
+        fail(respond, failure('INTERNAL', 'a call was answered by a node that does not lead'));
+    }
+  });
+  incoming.on('cancelled', () => {
+    context.calls.cancel(id);
+  });
+}
+
+/** The node makes the id when the client sent none; its answer brings it. */
+function withRequestId(call: ParsedCall): Call {
+  if (call.type !== 'acquire') return call;
+  return { ...call, requestId: call.requestId ?? (randomUUID() as RequestId) };
+}
+
+/** What is left of a deadline; a call without one gets the default, a far one is cut. */
+function timeLeftMs(deadline: Date | number): number {
+  const at = typeof deadline === 'number' ? deadline : deadline.getTime();
+  if (!Number.isFinite(at)) return DEFAULT_CALL_MS;
+  return Math.min(MAX_CALL_MS, Math.max(1, at - Date.now()));
+}
+
+/** Status always answers; everything else needs a history. */
+function answerUnformed(context: HandlerContext, call: Call, respond: Respond): void {
+  const waits = context.waitingFor();
+  if (call.type !== 'getStatus') {
+    fail(respond, failure('NOT_FORMED', `node ${context.node} belongs to no history yet: ${waits.join('; ') || 'it is starting'}`));
+    return;
+  }
+  const header: Header = {
+    cluster: context.cluster,
+    incarnation: '',
+    revision: ZERO_REVISION,
+    node: context.node,
+    leader: undefined,
+  };
+  const answer: GetStatusAnswer = {
+    type: 'getStatus',
+    node: context.node,
+    leader: undefined,
+    role: 'stopped',
+    term: 0,
+    base: ZERO_REVISION,
+    lastRevision: ZERO_REVISION,
+    durableRevision: ZERO_REVISION,
+    committedRevision: ZERO_REVISION,
+    appliedRevision: ZERO_REVISION,
+    members: [],
+    alarms: waits,
+  };
+  respond(null, { header, answer, version: context.version });
+}
+
+function fail(respond: Respond, fault: Failure): void {
+  const { code, message, trailers } = failureToStatus(fault);
+  const metadata = new Metadata();
+  for (const [key, value] of trailers) metadata.set(key, typeof value === 'string' ? value : Buffer.from(value));
+  respond({ code, details: message, metadata });
+}
