@@ -1,5 +1,6 @@
 /** Random operations for the comparison with the model: small pools, so that ids, domains and tokens meet often. */
 import fc from 'fast-check';
+import type { Domain } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { Command, Lease } from '../../src/lease/types.js';
 import { domain, id, rev } from './kit.js';
@@ -15,14 +16,14 @@ interface LeasePick {
 export type Operation =
   | {
       readonly type: 'acquire';
-      readonly domain: number;
+      readonly otherDomain: number;
       readonly request: number;
       readonly holder: number;
       readonly ttl: number;
       readonly owner: number;
       readonly seenBack: number;
     }
-  | { readonly type: 'withdraw'; readonly domain: number; readonly request: number; readonly owner: number }
+  | { readonly type: 'withdraw'; readonly otherDomain: number; readonly request: number; readonly owner: number }
   | { readonly type: 'release'; readonly pick: LeasePick; readonly owner: number }
   | { readonly type: 'forceRelease'; readonly pick: LeasePick }
   | { readonly type: 'expire' | 'checkpoint' | 'void'; readonly picks: readonly LeasePick[]; readonly term: number }
@@ -47,7 +48,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
     weight: 8,
     arbitrary: fc.record({
       type: fc.constant('acquire' as const),
-      domain: pool(4),
+      otherDomain: mostlyZero(4),
       request: pool(24),
       holder: mostlyZero(2),
       ttl: mostlyZero(2),
@@ -59,7 +60,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       type: fc.constant('withdraw' as const),
-      domain: pool(4),
+      otherDomain: mostlyZero(4),
       request: pool(24),
       owner: mostlyZero(OWNERS.length),
     }),
@@ -89,7 +90,7 @@ export function commandOf(operation: Operation, model: Model): Command | undefin
     case 'acquire':
       return {
         type: 'acquire',
-        domain: domain(`d/${operation.domain}`),
+        domain: domainOf(operation),
         requestId: id(operation.request),
         holder: `holder-${operation.holder}`,
         ttlMs: 3_000 + operation.ttl,
@@ -101,7 +102,7 @@ export function commandOf(operation: Operation, model: Model): Command | undefin
     case 'withdraw':
       return {
         type: 'withdraw',
-        domain: domain(`d/${operation.domain}`),
+        domain: domainOf(operation),
         requestId: id(operation.request),
         owner: OWNERS[operation.owner] ?? '',
       };
@@ -125,6 +126,11 @@ export function commandOf(operation: Operation, model: Model): Command | undefin
     case 'endHold':
       return { type: 'endHold', term: operation.term };
   }
+}
+
+/** Mostly the same domain for the same request. */
+function domainOf({ request, otherDomain }: { readonly request: number; readonly otherDomain: number }): Domain {
+  return domain(`d/${(request + otherDomain) % 4}`);
 }
 
 /** The lease as it is now, if it lives, else as it was granted; or a wrong name of it. */
