@@ -22,6 +22,7 @@ export class TcpProxy {
   #server: Server | undefined;
   #port = 0;
   #silent = false;
+  #chokeBytes = Infinity;
   /** Connections accepted so far. */
   accepted = 0;
 
@@ -68,6 +69,16 @@ export class TcpProxy {
     this.#silent = true;
   }
 
+  /** A connection that has carried `bytes` in one direction carries no more in it, until {@link heal}. */
+  choke(bytes: number): void {
+    this.#chokeBytes = bytes;
+  }
+
+  /** How many connections are choked in one of their directions. */
+  get choked(): number {
+    return [...this.#pumps].filter((pump) => pump.carried >= this.#chokeBytes).length;
+  }
+
   /** Delays everything by `ms`, in both directions. */
   delay(ms: number): void {
     this.#ways.toTarget.delayMs = ms;
@@ -77,6 +88,7 @@ export class TcpProxy {
   /** Ends block, silence and delay. Connections that met silence stay silent. */
   heal(): void {
     this.#silent = false;
+    this.#chokeBytes = Infinity;
     this.delay(0);
     for (const way of Object.values(this.#ways)) way.blocked = false;
     for (const pump of this.#pumps) pump.go();
@@ -137,7 +149,12 @@ export class TcpProxy {
   }
 
   #pipe(from: Socket, to: Socket, way: Way): void {
-    const pump = new Pump(from, to, way);
+    const pump: Pump = new Pump(
+      from,
+      to,
+      () => way.blocked || pump.carried >= this.#chokeBytes,
+      () => way.delayMs,
+    );
     this.#pumps.add(pump);
     from.on('close', () => {
       this.#pumps.delete(pump);
@@ -147,23 +164,31 @@ export class TcpProxy {
 
 /** Carries bytes, and the end of the stream, one way. */
 class Pump {
+  /** Bytes taken from the sender so far. */
+  carried = 0;
   readonly #from: Socket;
   readonly #to: Socket;
-  readonly #way: Way;
+  readonly #blocked: () => boolean;
+  readonly #delayMs: () => number;
+  /** Held back by a block. */
   readonly #waiting: (() => void)[] = [];
+  /** On their way. */
+  readonly #delayed: (() => void)[] = [];
 
-  constructor(from: Socket, to: Socket, way: Way) {
+  constructor(from: Socket, to: Socket, blocked: () => boolean, delayMs: () => number) {
     this.#from = from;
     this.#to = to;
-    this.#way = way;
+    this.#blocked = blocked;
+    this.#delayMs = delayMs;
     from.on('data', (bytes: Buffer) => {
       this.#pass(() => {
         if (to.destroyed || to.write(bytes)) return;
         from.pause();
         to.once('drain', () => {
-          if (!way.blocked) from.resume();
+          if (this.#waiting.length === 0) from.resume();
         });
       });
+      this.carried += bytes.byteLength;
     });
     from.on('end', () => {
       this.#pass(() => to.end());
@@ -180,14 +205,26 @@ class Pump {
   }
 
   #pass(step: () => void): void {
-    if (this.#way.blocked) {
-      this.#waiting.push(step);
-      this.#from.pause();
-    } else if (this.#way.delayMs > 0) {
-      setTimeout(() => {
-        if (this.#way.blocked || this.#to.destroyed) this.#waiting.push(step);
-        else step();
-      }, this.#way.delayMs);
-    } else step();
+    const delayMs = this.#delayMs();
+    if (delayMs === 0 && this.#delayed.length === 0) {
+      this.#deliver(step);
+      return;
+    }
+    // Each timer delivers the oldest, whichever it was set for: bytes never overtake each other.
+    this.#delayed.push(step);
+    setTimeout(() => {
+      const oldest = this.#delayed.shift();
+      if (oldest !== undefined) this.#deliver(oldest);
+    }, delayMs);
+  }
+
+  #deliver(step: () => void): void {
+    if (this.#blocked()) this.#hold(step);
+    else step();
+  }
+
+  #hold(step: () => void): void {
+    this.#waiting.push(step);
+    this.#from.pause();
   }
 }

@@ -63,6 +63,8 @@ let boots = 100;
 /** One transport and everything that it said. */
 export class TestNode {
   readonly self: Member;
+  /** Where it listens. */
+  readonly bind: string;
   readonly hello: Hello;
   readonly transport: Transport;
   readonly events: Event[] = [];
@@ -70,6 +72,7 @@ export class TestNode {
 
   constructor(name: string, bind: string, peers: readonly MemberAddress[], options: TestNodeOptions = {}) {
     this.self = member(name, options.directory);
+    this.bind = bind;
     boots += 1;
     this.hello = {
       cluster: options.cluster ?? 'test',
@@ -146,3 +149,36 @@ export const addressOf = (list: readonly MemberAddress[], name: string): string 
   if (found === undefined) throw new Error(`no address for ${name}`);
   return found.peerAddress;
 };
+
+/** Members that know each other, listening and dialling; closed by {@link closeAll}. */
+export async function cluster(
+  names: readonly string[],
+  options: Readonly<Record<string, TestNodeOptions>> = {},
+): Promise<TestNode[]> {
+  const list = await addresses(...names);
+  const nodes = names.map((name) => track(new TestNode(name, addressOf(list, name), list, options[name])));
+  for (const { transport } of nodes) await transport.listen();
+  for (const { transport, hello } of nodes) transport.activate(hello);
+  return nodes;
+}
+
+const tracked = new Set<{ close(): Promise<void> }>();
+
+/** Ends `each` after the test. */
+export function track(node: TestNode): TestNode {
+  tracked.add(node.transport);
+  return node;
+}
+
+/** Ends whatever has `close` after the test. */
+export function closeLater<T extends { close(): Promise<void> }>(each: T): T {
+  tracked.add(each);
+  return each;
+}
+
+/** For `afterEach`. */
+export async function closeAll(): Promise<void> {
+  const all = [...tracked];
+  tracked.clear();
+  await Promise.all(all.map((each) => each.close()));
+}
