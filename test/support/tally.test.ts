@@ -28,6 +28,7 @@ function run(files: Readonly<Record<string, string>>, environment: Readonly<Reco
 }
 
 const PASSES = "test('passes', () => {});";
+const FAILS = "test('fails', () => expect(1).toBe(2));";
 
 describe('the closing line', { timeout: 120_000 }, () => {
   it('counts what passed', () => {
@@ -38,7 +39,7 @@ describe('the closing line', { timeout: 120_000 }, () => {
   });
 
   it('counts failures', () => {
-    expect(run({ 'a.test.js': `${PASSES} test('fails', () => expect(1).toBe(2));` })).toMatchObject({
+    expect(run({ 'a.test.js': `${PASSES} ${FAILS}` })).toMatchObject({
       status: 1,
       last: '1 passed, 1 failed, 0 skipped',
     });
@@ -73,15 +74,17 @@ describe('the closing line', { timeout: 120_000 }, () => {
     expect(last).toMatch(/^1 passed, [1-9] failed, 0 skipped$/);
   });
 
-  it('counts a rejection that comes after the last test', () => {
-    const { status, last } = run({ 'a.test.js': `${PASSES} afterAll(() => { Promise.reject(new Error('late')); });` });
-    expect({ status, last }).toEqual({ status: 1, last: '1 passed, 1 failed, 0 skipped' });
+  it('counts a rejection that comes after the last test, beside a test that fails', () => {
+    const { status, last } = run({
+      'a.test.js': `${PASSES} ${FAILS} afterAll(() => { Promise.reject(new Error('late')); });`,
+    });
+    expect({ status, last }).toEqual({ status: 1, last: '1 passed, 2 failed, 0 skipped' });
   });
 
-  it('counts a file that cannot be imported', () => {
-    expect(run({ 'a.test.js': PASSES, 'b.test.js': "import './none.js';" })).toMatchObject({
+  it('counts a file that cannot be imported beside a test that fails', () => {
+    expect(run({ 'a.test.js': `${PASSES} ${FAILS}`, 'b.test.js': "import './none.js';" })).toMatchObject({
       status: 1,
-      last: '1 passed, 1 failed, 0 skipped',
+      last: '1 passed, 2 failed, 0 skipped',
     });
   });
 
