@@ -117,6 +117,7 @@ export function createExecutor(replica: Replica, ports: ExecutorPorts): Executor
       dispatch({ type: 'cutWritten', index });
     },
     staged: (request, sequence) => {
+      peers.chunkStaged(request, sequence);
       dispatch({ type: 'staged', request, sequence });
     },
     failed: (error) => {

@@ -33,6 +33,8 @@ export type PeerEffect = Extract<
 /** The way to the other members. What cannot be sent is dropped: Raft repeats. Reports by events to the executor. */
 export interface PeerPort {
   perform(effect: PeerEffect): void;
+  /** A chunk that arrived is durable here: its sender may go on. */
+  chunkStaged(request: number, sequence: number): void;
 }
 
 /** The way back to this node's clients. */

@@ -173,6 +173,7 @@ export class MemoryCluster {
         perform: (effect) => {
           this.#perform(node, effect);
         },
+        chunkStaged: () => undefined,
       },
       clients: {
         answer: (id, _header, result) => {

@@ -1,0 +1,303 @@
+/**
+ * One node: what `fencepost start` runs. Listens, forms or opens its directory, runs the replica, stops in order.
+ * Assembly only; every decision is made elsewhere.
+ */
+import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import type { BootId, DirectoryId, Incarnation } from '../base/ids.js';
+import {
+  CUT_BYTES,
+  CUT_MS,
+  FINISHED_REQUESTS,
+  LOG_KEEP_BYTES,
+  LOG_KEEP_TRANSFER_BYTES,
+  MAX_APPEND_BYTES,
+  MAX_HELD_CALLS,
+  MAX_INFLIGHT_APPENDS,
+  MAX_INFLIGHT_BYTES,
+  MAX_TTL_MS,
+  MAX_UNAPPLIED_ENTRIES,
+  MAX_UNCOMMITTED_BYTES,
+} from '../base/limits.js';
+import { createForming, FORMAT } from '../replica/forming.js';
+import type { Store } from '../replica/ports.js';
+import { createReplica } from '../replica/replica.js';
+import type { Event, Genesis, Hello, ReplicaOptions, Time } from '../replica/types.js';
+import { CallTable } from '../server/call-table.js';
+import { createClientServer } from '../server/client-server.js';
+import type { ClientServer } from '../server/client-server.js';
+import { storeGenesis } from '../storage/begin.js';
+import { inspectDirectory, prepareDirectory } from '../storage/directory.js';
+import { diskFree } from '../storage/free-space.js';
+import { openStore } from '../storage/open.js';
+import { createTransport } from '../transport/transport.js';
+import type { Transport } from '../transport/transport.js';
+import { commandCodec } from '../wire/command.js';
+import type { NodeConfig } from './config.js';
+import { createExecutor } from './executor.js';
+import type { Executor } from './executor.js';
+import { FormingDriver } from './forming.js';
+import type { Log } from './log.js';
+import { startTicker } from './ticker.js';
+import { UsageFaults } from './usage-faults.js';
+
+/** How a node ended. */
+export type Ending =
+  | { readonly type: 'stopped' }
+  /** The directory or the other members refuse it. */
+  | { readonly type: 'refused'; readonly message: string }
+  /** A write to the disk failed: nothing of this process may be trusted or answered any more. */
+  | { readonly type: 'disk'; readonly error: Error }
+  /** An assertion failed. */
+  | { readonly type: 'defect'; readonly error: Error };
+
+/** Open calls get this long when the node stops. */
+const CLOSE_GRACE_MS = 500;
+const DISK_LOOK_MS = 1_000;
+
+/** See the head of the file. */
+export class Node {
+  readonly #config: NodeConfig;
+  readonly #log: Log;
+  readonly #end: (ending: Ending) => void;
+  readonly #boot = hexId() as BootId;
+  readonly #calls = new CallTable();
+  readonly #server: ClientServer;
+  readonly #transport: Transport;
+  #directory: DirectoryId | undefined;
+  #forming: FormingDriver | undefined;
+  #waitingFor: string[] = [];
+  #store: Store | undefined;
+  #executor: Executor | undefined;
+  #timers: (() => void)[] = [];
+  #stopping = false;
+
+  /** `end` is called once. `version` is shown by status. */
+  constructor(config: NodeConfig, version: string, log: Log, end: (ending: Ending) => void) {
+    this.#config = config;
+    this.#log = log;
+    let ended = false;
+    this.#end = (ending) => {
+      if (ended) return;
+      ended = true;
+      end(ending);
+    };
+    const limits = { minTtlMs: 3 * config.electionMaxMs, maxTtlMs: MAX_TTL_MS, defaultTtlMs: config.defaultTtlMs };
+    const { nodeId: node, cluster } = config;
+    this.#server = createClientServer(
+      config.clientAddress,
+      { node, cluster, version, limits, calls: this.#calls, waitingFor: () => this.#waitingFor },
+      (error) => {
+        log.error('a call failed in an unexpected way', { error: String(error) });
+      },
+    );
+    this.#transport = createTransport({
+      node,
+      peers: addressesOf(config),
+      bind: config.peerAddress,
+      listener: (event) => this.#executor?.dispatch(event),
+      onForm: (request) => this.#forming?.answer(request) ?? Promise.reject(new Error('this node is starting')),
+      openSnapshot: () => {
+        if (this.#store === undefined) throw new Error('a snapshot was asked for before the store was opened');
+        return this.#store.openSnapshot();
+      },
+      log: (level, message, fields) => {
+        log[level](message, fields);
+      },
+    });
+  }
+
+  /** Listens and begins. Rejects with {@link UsageFaults} when a port is taken, with DirectoryRefused for the directory. */
+  async start(): Promise<void> {
+    const { dataDir: path, cluster, nodeId: node } = this.#config;
+    const expected = { cluster, node };
+    const found = await inspectDirectory(path, expected);
+    await this.#listen();
+    if (found.type === 'member') this.#store = await openStore(path, expected);
+    this.#directory = found.type === 'member' ? found.identity.directory : await prepareDirectory(path, expected);
+    this.#forming = this.#form(this.#directory, this.#store?.loaded.genesis);
+    this.#forming.start();
+  }
+
+  /** Hands over, answers what it took, closes. The ending is `stopped`. */
+  stop(): void {
+    if (this.#stopping) return;
+    this.#stopping = true;
+    this.#log.info('stopping');
+    this.#server.setServing(false);
+    if (this.#executor === undefined) this.#close();
+    else this.#executor.dispatch({ type: 'stop' });
+  }
+
+  async #listen(): Promise<void> {
+    const results = await Promise.allSettled([this.#server.listen(), this.#transport.listen()]);
+    const faults = results.flatMap((result) => (result.status === 'rejected' ? [textOf(result.reason)] : []));
+    if (faults.length === 0) return;
+    await Promise.all([this.#server.close(0), this.#transport.close()]);
+    throw new UsageFaults('The node cannot listen', faults);
+  }
+
+  #form(directory: DirectoryId, genesis: Genesis | undefined): FormingDriver {
+    const { cluster, nodeId: node, dataDir, form, floor, holdMs } = this.#config;
+    const forming = createForming({
+      self: { node, directory },
+      boot: this.#boot,
+      cluster,
+      members: addressesOf(this.#config),
+      form,
+      floor: floor === 0 ? undefined : floor,
+      holdMs,
+      limits: { finishedRequests: FINISHED_REQUESTS },
+      incarnation: hexId() as Incarnation,
+      genesis,
+    });
+    return new FormingDriver(forming, {
+      time,
+      ask: (to, request, timeoutMs) => this.#transport.ask(to, request, timeoutMs),
+      store: async (record) => {
+        await storeGenesis(dataDir, record, directory);
+        this.#store = await openStore(dataDir, { cluster, node });
+      },
+      formed: (record) => {
+        this.#run(record, directory);
+      },
+      refused: (message) => {
+        this.#end({ type: 'refused', message });
+      },
+      failed: (error) => {
+        this.#end({ type: 'disk', error: error instanceof Error ? error : new Error(textOf(error)) });
+      },
+      log: (message) => {
+        this.#waitingFor = [message];
+        this.#log.info(message);
+      },
+    });
+  }
+
+  #run(genesis: Genesis, directory: DirectoryId): void {
+    const store = this.#store;
+    if (store === undefined || this.#stopping) return;
+    const { cluster, nodeId: node, tickMs } = this.#config;
+    this.#waitingFor = [];
+    this.#warnOfMembers(genesis);
+    const replica = createReplica(this.#replicaOptions(directory), commandCodec, store.loaded);
+    const executor = createExecutor(replica, {
+      store,
+      peers: this.#transport,
+      clients: this.#calls,
+      time,
+      schedule: (turn) => {
+        setImmediate(turn);
+      },
+      observer: {
+        log: ({ level, message, fields }) => {
+          this.#log[level](message, fields);
+        },
+        serving: ({ serving, leader }) => {
+          this.#log.info(serving ? 'serving' : 'not serving', { leader: leader ?? '' });
+          this.#server.setServing(serving);
+        },
+        stopped: () => {
+          this.#close();
+        },
+        failed: (cause, error) => {
+          this.#end({ type: cause === 'disk' ? 'disk' : 'defect', error });
+        },
+      },
+    });
+    this.#executor = executor;
+    const dispatch = (event: Event): void => {
+      executor.dispatch(event);
+    };
+    const hello: Hello = { cluster, incarnation: genesis.incarnation, node, directory, boot: this.#boot, format: FORMAT };
+    this.#transport.activate(hello);
+    this.#calls.attach(dispatch);
+    this.#timers.push(startTicker(tickMs, () => performance.now(), dispatch), this.#watchDisk(dispatch));
+    const { base } = genesis.history;
+    this.#log.info('member of a history', { cluster, incarnation: genesis.incarnation, base, directory });
+  }
+
+  /** The member list of a history is in its record; the configuration only says where they are. */
+  #warnOfMembers(genesis: Genesis): void {
+    const configured = this.#config.members.map(({ nodeId }) => nodeId).sort();
+    const recorded = genesis.members.map(({ node }) => node).sort();
+    if (configured.join(' ') === recorded.join(' ')) return;
+    this.#log.warn('the configuration names other members than the history has; those of the history count', {
+      configured: configured.join(' '),
+      history: recorded.join(' '),
+    });
+  }
+
+  #watchDisk(dispatch: (event: Event) => void): () => void {
+    const look = (): void => {
+      diskFree(this.#config.dataDir).then(
+        (bytes) => {
+          dispatch({ type: 'diskFree', bytes });
+        },
+        (error: unknown) => {
+          this.#log.warn('the free space of the data directory cannot be read', { error: textOf(error) });
+        },
+      );
+    };
+    look();
+    const timer = setInterval(look, DISK_LOOK_MS);
+    return () => {
+      clearInterval(timer);
+    };
+  }
+
+  #close(): void {
+    this.#forming?.stop();
+    const closing = async (): Promise<void> => {
+      await this.#server.close(CLOSE_GRACE_MS);
+      await this.#transport.close();
+      for (const stop of this.#timers) stop();
+      this.#executor?.halt();
+      await this.#store?.close();
+      this.#end({ type: 'stopped' });
+    };
+    closing().catch((error: unknown) => {
+      this.#end({ type: 'disk', error: error instanceof Error ? error : new Error(textOf(error)) });
+    });
+  }
+
+  #replicaOptions(directory: DirectoryId): ReplicaOptions {
+    const { nodeId: node, heartbeatMs, electionMinMs, electionMaxMs, tickMs, diskFloorBytes } = this.#config;
+    return {
+      self: { node, directory },
+      addresses: addressesOf(this.#config),
+      heartbeatMs,
+      electionMinMs,
+      electionMaxMs,
+      tickMs,
+      diskFloorBytes,
+      maxAppendBytes: MAX_APPEND_BYTES,
+      maxInflightAppends: MAX_INFLIGHT_APPENDS,
+      maxInflightBytes: MAX_INFLIGHT_BYTES,
+      maxUncommittedBytes: MAX_UNCOMMITTED_BYTES,
+      maxUnappliedEntries: MAX_UNAPPLIED_ENTRIES,
+      cutBytes: CUT_BYTES,
+      cutMs: CUT_MS,
+      logKeepBytes: LOG_KEEP_BYTES,
+      logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
+      maxHeldCalls: MAX_HELD_CALLS,
+      seed: randomBytes(4).readUInt32LE(),
+    };
+  }
+}
+
+function time(): Time {
+  return { nowMs: performance.now(), unixMs: Date.now() };
+}
+
+function hexId(): string {
+  return randomBytes(16).toString('hex');
+}
+
+function addressesOf({ members }: NodeConfig): ReplicaOptions['addresses'] {
+  return members.map(({ nodeId, peerAddress }) => ({ node: nodeId, peerAddress }));
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
