@@ -60,8 +60,12 @@ export class Endpoints {
   choose(nowMs: number): Endpoint {
     const usable = (endpoint: Endpoint): boolean => endpoint.avoidUntilMs <= nowMs;
     const inOrder = this.all.map((_, offset) => this.#at(this.#preferred + offset));
-    const leader = this.all.find((endpoint) => endpoint.node !== undefined && endpoint.node === this.#leader);
-    if (leader !== undefined && usable(leader)) return leader;
+    if (this.#leader !== undefined) {
+      const leader = this.all.find((endpoint) => endpoint.node === this.#leader);
+      // Not known which endpoint it is: one that has not said its name yet may be it.
+      const direct = leader ?? inOrder.find((endpoint) => endpoint.node === undefined && usable(endpoint));
+      if (direct !== undefined && usable(direct)) return direct;
+    }
     const chosen =
       inOrder.find(usable) ?? inOrder.reduce((best, other) => (other.avoidUntilMs < best.avoidUntilMs ? other : best));
     this.#preferred = this.all.indexOf(chosen);

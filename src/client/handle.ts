@@ -64,7 +64,9 @@ function look(state: Alive, ttlMs: number, now: Moment, lateMs: number): HandleS
   if (leftMs(state.sentAt, ttlMs, now) <= 0) return { type: 'lost', cause: { type: 'deadline' } };
   if (state.type === 'jeopardy') return state;
   const limitMs = ttlMs / 3;
-  if (lateMs > limitMs || disagreementMs(state.sentAt, now) > limitMs) {
+  // What stood still before the confirming call was sent does not concern this lease.
+  const stalledMs = Math.min(lateMs, now.monotonicMs - state.sentAt.monotonicMs);
+  if (stalledMs > limitMs || disagreementMs(state.sentAt, now) > limitMs) {
     return { type: 'jeopardy', sentAt: state.sentAt, since: now };
   }
   return state;

@@ -1,0 +1,234 @@
+import { describe, expect, test } from 'vitest';
+import type { Domain } from '../../src/base/ids.js';
+import type { Revision } from '../../src/base/revision.js';
+import { BASE, answered, clientWorld as setUp, granted, held, refused, requestId, settle, within } from './world.js';
+
+const TTL = 15_000;
+
+describe('acquire', () => {
+  test('reads a header first, so that the first request id comes with a revision seen', async () => {
+    const { time, net, client } = setUp();
+    const lease = await within(time, 100, client.acquire('orders/eu', { ttlMs: TTL, metadata: { b: '2', a: '1' } }));
+    expect(net.arrived.map((arrived) => arrived.call.type)).toEqual(['get', 'acquire']);
+    expect(net.last('get').call).toMatchObject({ freshness: 'local' });
+    expect(net.last('acquire').call).toMatchObject({
+      domain: 'orders/eu',
+      holder: 'tester',
+      ttlMs: TTL,
+      seenRevision: BASE + 7,
+      metadata: [
+        ['a', '1'],
+        ['b', '2'],
+      ],
+    });
+    expect(lease.token).toBe(BigInt(BASE + 101));
+    expect(lease).toMatchObject({ domain: 'orders/eu', cluster: 'test', state: 'held', ttlMs: TTL });
+    expect(lease.isHeld()).toBe(true);
+    await within(time, 100, client.acquire('orders/us'));
+    expect(net.of('get')).toHaveLength(1);
+    expect(net.last('acquire').call.seenRevision).toBe(BASE + 101);
+    expect(net.of('acquire').map(({ call }) => call.requestId)).toEqual([requestId(1), requestId(2)]);
+  });
+
+  test('held by another: NOT_GRANTED, or undefined, and nothing to withdraw', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    net.answer = (arrived) =>
+      arrived.call.type === 'acquire' ? answered(held(arrived.call.requestId)) : answer(arrived);
+    await expect(within(time, 100, client.acquire('d'))).rejects.toMatchObject({ code: 'NOT_GRANTED', reason: 'held' });
+    await expect(within(time, 100, client.tryAcquire('d'))).resolves.toBeUndefined();
+    expect(net.of('withdraw')).toEqual([]);
+  });
+
+  test('waits up to waitMs, with a new request id for each attempt, at most a second apart', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    let times = 0;
+    net.answer = (arrived) =>
+      arrived.call.type === 'acquire' && ++times < 12 ? answered(held(arrived.call.requestId)) : answer(arrived);
+    const lease = await within(time, 20_000, client.acquire('d', { waitMs: 60_000 }));
+    expect(lease.isHeld()).toBe(true);
+    const ids = net.of('acquire').map(({ call }) => call.requestId);
+    expect(new Set(ids).size).toBe(12);
+  });
+
+  test('gives up when waitMs is over', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    net.answer = (arrived) =>
+      arrived.call.type === 'acquire' ? answered(held(arrived.call.requestId)) : answer(arrived);
+    const startMs = time.reading.monotonicMs;
+    await expect(within(time, 6_000, client.acquire('d', { waitMs: 5_000 }))).rejects.toMatchObject({
+      code: 'NOT_GRANTED',
+    });
+    expect(time.reading.monotonicMs - startMs).toBeGreaterThanOrEqual(5_000);
+    expect(time.reading.monotonicMs - startMs).toBeLessThan(5_100);
+  });
+
+  test('every fault of the options at once', async () => {
+    const { client } = setUp();
+    const bad = client.acquire('a//b', { ttlMs: 0, waitMs: -1, metadata: { k: '\ud800' } });
+    await expect(bad).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
+    await expect(bad).rejects.toThrow(/domain "a\/\/b".*ttlMs.*waitMs.*metadata/);
+    expect(() => setUp({ endpoints: ['nonsense', 'a:0', 'a:1', 'a:1'], holder: '', callTimeoutMs: 1 })).toThrow(
+      /"nonsense".*"a:0".*"a:1" is there twice.*holder.*callTimeoutMs/,
+    );
+  });
+});
+
+describe('F8: the deadline counts from the send of the call that was answered', () => {
+  test('A: an answer that was lost gives nothing; the repetition has the same id and its own send time', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    await within(time, 100, client.acquire('other'));
+    const startMs = time.reading.monotonicMs;
+    let times = 0;
+    net.answer = (arrived) => (arrived.call.type === 'acquire' && ++times === 1 ? undefined : answer(arrived));
+    const lease = await within(time, 2_000, client.acquire('d', { ttlMs: TTL }));
+    const [, first, second] = net.of('acquire');
+    expect(second?.call.requestId).toBe(first?.call.requestId);
+    net.answer = () => undefined;
+    // Held until the second send + 14 550 ms; the first send was a second before.
+    time.stall(startMs + 1_000 + 14_549 - time.reading.monotonicMs);
+    expect(lease.state).not.toBe('lost');
+    time.stall(1);
+    expect(lease.state).toBe('lost');
+  });
+
+  test('a grant whose answered call took longer than TTL/3 is renewed before it is handed out', async () => {
+    const { time, net, client } = setUp();
+    await within(time, 100, client.acquire('other'));
+    net.answer = () => undefined;
+    const acquiring = client.acquire('d', { ttlMs: 3_000 });
+    await settle();
+    time.stall(1_001);
+    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
+    await time.run(100);
+    expect(net.last('renew').call.leases).toEqual([{ domain: 'd', token: BASE + 500 }]);
+    const renewedAtMs = time.reading.monotonicMs - 100;
+    net.last('renew').reply(answered({ type: 'renew', results: [{ type: 'live', ttlMs: 3_000 }] }));
+    const lease = await within(time, 10, acquiring);
+    time.stall(renewedAtMs + 2_909 - time.reading.monotonicMs);
+    expect(lease.state).not.toBe('lost');
+    time.stall(1);
+    expect(lease.state).toBe('lost');
+  });
+
+  test('a late grant that is over by then is withdrawn and never handed out', async () => {
+    const { time, net, client } = setUp();
+    await within(time, 100, client.acquire('other'));
+    const answer = net.answer;
+    net.answer = (arrived) => (arrived.call.type === 'withdraw' ? answer(arrived) : undefined);
+    const acquiring = client.acquire('d', { ttlMs: 3_000 });
+    await settle();
+    time.stall(1_001);
+    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
+    await time.run(10);
+    net.last('renew').reply(
+      answered({
+        type: 'renew',
+        results: [
+          {
+            type: 'ended',
+            ended: { lease: undefined, reason: 'expired', by: '', note: '', currentToken: 0 as Revision },
+          },
+        ],
+      }),
+    );
+    await expect(within(time, 100, acquiring)).rejects.toMatchObject({ code: 'NOT_GRANTED' });
+    expect(net.last('withdraw').call.requestId).toBe(requestId(2));
+  });
+
+  test('B: a repetition that is answered `ended` yields no handle; the next attempt has a new id', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    let times = 0;
+    net.answer = (arrived) => {
+      if (arrived.call.type !== 'acquire' || ++times > 1) return answer(arrived);
+      const ended = {
+        lease: undefined,
+        reason: 'force_released',
+        by: 'op',
+        note: '',
+        currentToken: 0 as Revision,
+      } as const;
+      return answered({ type: 'acquire', requestId: arrived.call.requestId, outcome: { type: 'ended', ended } });
+    };
+    const lease = await within(time, 2_000, client.acquire('d'));
+    expect(lease.isHeld()).toBe(true);
+    expect(net.of('acquire').map(({ call }) => call.requestId)).toEqual([requestId(1), requestId(2)]);
+  });
+});
+
+describe('a request that is given up', () => {
+  test('by its deadline: withdrawn, and a grant that comes later yields no handle', async () => {
+    const { time, net, client } = setUp({ callTimeoutMs: 2_500 });
+    await within(time, 100, client.acquire('other'));
+    const answer = net.answer;
+    net.answer = (arrived) => (arrived.call.type === 'acquire' ? undefined : answer(arrived));
+    const acquiring = client.acquire('d');
+    await expect(within(time, 3_000, acquiring)).rejects.toMatchObject({ code: 'UNREACHABLE', outcome: 'unknown' });
+    for (const { reply } of net.of('acquire')) reply(answered(granted('d' as Domain, requestId(2), BASE + 500, TTL)));
+    await time.run(20_000);
+    expect(net.of('withdraw').map(({ call }) => [call.domain, call.requestId])).toEqual([['d', requestId(2)]]);
+    expect(net.of('renew').flatMap(({ call }) => call.leases.map((ref) => ref.domain))).not.toContain('d');
+  });
+
+  test('by its signal: the same, at once', async () => {
+    const { time, net, client } = setUp();
+    await within(time, 100, client.acquire('other'));
+    const answer = net.answer;
+    net.answer = (arrived) => (arrived.call.type === 'acquire' ? undefined : answer(arrived));
+    const abort = new AbortController();
+    const acquiring = client.acquire('d', { signal: abort.signal });
+    await settle();
+    abort.abort();
+    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, TTL)));
+    await expect(acquiring).rejects.toMatchObject({ code: 'ABORTED' });
+    await settle();
+    expect(net.last('withdraw').call).toMatchObject({ domain: 'd', requestId: requestId(2) });
+  });
+
+  test('in the very moment of its grant: released, no handle', async () => {
+    const { time, net, client } = setUp();
+    await within(time, 100, client.acquire('other'));
+    net.answer = () => undefined;
+    const abort = new AbortController();
+    const acquiring = client.acquire('d', { signal: abort.signal });
+    await settle();
+    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, TTL)));
+    queueMicrotask(() => {
+      abort.abort();
+    });
+    await expect(acquiring).rejects.toMatchObject({ code: 'ABORTED' });
+    await settle();
+    expect(net.of('withdraw').length + net.of('release').length).toBe(1);
+  });
+
+  test('while it waits for its turn', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    net.answer = (arrived) =>
+      arrived.call.type === 'acquire' ? answered(held(arrived.call.requestId)) : answer(arrived);
+    const abort = new AbortController();
+    const acquiring = client.acquire('d', { signal: abort.signal, waitMs: 60_000 });
+    await time.run(500);
+    abort.abort();
+    await expect(acquiring).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(time.timers).toBe(0);
+  });
+
+  test('REQUEST_TOO_OLD: a new id, with the revision that the node gives', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    let times = 0;
+    net.answer = (arrived) =>
+      arrived.call.type === 'acquire' && ++times === 1
+        ? refused('REQUEST_TOO_OLD', { revision: BASE + 90 })
+        : answer(arrived);
+    const lease = await within(time, 2_000, client.acquire('d'));
+    expect(lease.isHeld()).toBe(true);
+    expect(net.last('acquire').call).toMatchObject({ requestId: requestId(2), seenRevision: BASE + 90 });
+    expect(net.last('withdraw').call.requestId).toBe(requestId(1));
+  });
+});
