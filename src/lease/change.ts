@@ -4,8 +4,8 @@
  */
 import { AssertionFailed } from '../base/assert.js';
 import type { Domain, RequestId } from '../base/ids.js';
-import { evict, hold, remember } from './requests.js';
 import { at, shift } from './fifo.js';
+import { evict, hold, remember } from './requests.js';
 import { recordBytes } from './size.js';
 import type { State } from './state.js';
 import type { FinishedRequest, Lease } from './types.js';
@@ -66,8 +66,9 @@ export function end(state: State, lease: Lease, reason: FinishedRequest['reason'
 
 /** Remembers that `requestId` was withdrawn before it came: an Acquire with it that arrives later is over (F6, schedule C). */
 export function finishUnknown(state: State, requestId: RequestId, domain: Domain, owner: string): void {
-  if (state.requests.known.has(requestId))
+  if (state.requests.known.has(requestId)) {
     throw new AssertionFailed(`request ${requestId} is known, not withdrawn early`);
+  }
   finish(state, {
     requestId,
     domain,

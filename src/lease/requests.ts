@@ -34,8 +34,9 @@ export function createRequests(forgotten: Revision): RequestTable {
 
 /** Notes that `requestId`, which must be unknown, holds `domain`. */
 export function hold(table: RequestTable, requestId: RequestId, domain: Domain): void {
-  if (table.known.has(requestId))
+  if (table.known.has(requestId)) {
     throw new AssertionFailed(`request ${requestId} is granted a second time, in ${domain}`);
+  }
   table.known.set(requestId, domain);
 }
 

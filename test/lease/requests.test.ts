@@ -1,7 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { at, createFifo, from, push, shift } from '../../src/lease/fifo.js';
 import { findRequest } from '../../src/lease/lookup.js';
-import { cut, createTable, emptyState, expire, granted, id, next, others, release, rev, withdraw } from './kit.js';
+import { ZERO_REVISION } from '../../src/base/revision.js';
+import type { Revision } from '../../src/base/revision.js';
+import { createRequests, hold, remember } from '../../src/lease/requests.js';
+import type { FinishedRequest } from '../../src/lease/types.js';
+import {
+  cut,
+  createTable,
+  domain,
+  emptyState,
+  expire,
+  granted,
+  id,
+  next,
+  others,
+  release,
+  rev,
+  withdraw,
+} from './kit.js';
 
 describe('the first-in-first-out ring', () => {
   it('keeps the order over growth and turns of the ring', () => {
@@ -26,6 +43,33 @@ describe('the first-in-first-out ring', () => {
     expect(at(fifo, 0)).toBeUndefined();
     expect(at(fifo, -1)).toBeUndefined();
     expect(fifo.ring).not.toContain(1);
+  });
+});
+
+describe('the table of requests', () => {
+  const over = (request: number, finishedAt: Revision): FinishedRequest => {
+    const fixed = { reason: 'withdrawn', by: '', note: '', owner: '', asked: undefined, token: undefined } as const;
+    return { requestId: id(request), domain: domain('a'), finishedAt, ...fixed };
+  };
+
+  it('takes no request twice', () => {
+    const table = createRequests(ZERO_REVISION);
+    remember(table, over(1, rev(1)));
+    expect(() => {
+      remember(table, over(1, rev(2)));
+    }).toThrow(/finishes a second time/);
+    expect(() => {
+      hold(table, id(1), domain('a'));
+    }).toThrow(/granted a second time/);
+  });
+
+  it('takes no request that is older than the newest, because eviction goes by the order', () => {
+    const table = createRequests(ZERO_REVISION);
+    remember(table, over(1, rev(2)));
+    remember(table, over(2, rev(2)));
+    expect(() => {
+      remember(table, over(3, rev(1)));
+    }).toThrow(/before the newest/);
   });
 });
 
