@@ -20,6 +20,7 @@ import { checkLevelLog, openDatabase, type Database } from './database.js';
 import { DATABASE, inspectDirectory, MARK_FILE, type Expected, type MemberIdentity } from './directory.js';
 import type { DiskState } from './disk-state.js';
 import { nodeFiles, type Files } from './files.js';
+import { checkDatabaseFiles } from './leveldb-check.js';
 import { loadLog, type LoadedLog } from './load-log.js';
 import { loadTable, required, type LoadedTable } from './load-table.js';
 import { MarkFile, readMark } from './mark.js';
@@ -47,6 +48,7 @@ export async function openStore(path: string, expected: Expected, files: Files =
   const mark = await refusing(join(path, MARK_FILE), () => readMark(files, path));
   if (mark === undefined) throw new DirectoryRefused(join(path, MARK_FILE), 'is missing', REPLACE_MEMBER);
   await checkLevelLog(location, files);
+  await refusing(location, () => checkFiles(location, files));
   const database = await openDatabase(location);
   try {
     await checkLevelLog(location, files);
@@ -56,6 +58,15 @@ export async function openStore(path: string, expected: Expected, files: Files =
   } catch (error) {
     await database.close();
     throw error;
+  }
+}
+
+/** Twice before it is refused: another process that has the database open may have replaced files meanwhile. */
+async function checkFiles(location: string, files: Files): Promise<void> {
+  try {
+    await checkDatabaseFiles(location, files);
+  } catch {
+    await checkDatabaseFiles(location, files);
   }
 }
 
@@ -170,7 +181,12 @@ async function refusing<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    if (!(error instanceof CorruptBytes)) throw error;
+    if (!(error instanceof CorruptBytes) && !fromLevel(error)) throw error;
     throw new DirectoryRefused(file, error.message, REPLACE_MEMBER, { cause: error });
   }
+}
+
+/** A read that LevelDB's own checksums refused. */
+function fromLevel(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('LEVEL_');
 }

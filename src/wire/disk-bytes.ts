@@ -41,26 +41,30 @@ export class RecordWriter {
 
   /** One byte. */
   uint8(value: number): this {
-    this.#view.setUint8(this.#take(1), value);
+    const at = this.#take(1);
+    this.#view.setUint8(at, value);
     return this;
   }
 
   /** Four bytes. */
   uint32(value: number): this {
-    this.#view.setUint32(this.#take(4), value);
+    const at = this.#take(4);
+    this.#view.setUint32(at, value);
     return this;
   }
 
   /** Eight bytes; a safe integer ≥ 0. */
   uint64(value: number): this {
-    setUint64(this.#view, this.#take(8), value);
+    const at = this.#take(8);
+    setUint64(this.#view, at, value);
     return this;
   }
 
   /** Length and bytes. */
   bytes(value: Uint8Array): this {
     this.uint32(value.length);
-    this.#bytes.set(value, this.#take(value.length));
+    const at = this.#take(value.length);
+    this.#bytes.set(value, at);
     return this;
   }
 
@@ -75,6 +79,7 @@ export class RecordWriter {
     return this.#bytes.slice(0, this.#length);
   }
 
+  /** Room for so many bytes. Comes before `#bytes` and `#view` are used, which it may replace. */
   #take(count: number): number {
     const at = this.#length;
     this.#length += count;
