@@ -75,6 +75,8 @@ interface Peer {
   readonly node: NodeId;
   /** The last answer; undefined when the last ask failed. */
   answer: FormResponse | undefined;
+  /** An ask has ended, one way or the other. */
+  tried: boolean;
   asking: boolean;
   askedAt: number;
 }
@@ -101,7 +103,7 @@ export function createForming(options: FormingOptions): Forming {
     options,
     peers: options.members
       .filter((member) => member.node !== self.node)
-      .map(({ node }) => ({ node, answer: undefined, asking: false, askedAt: -Infinity })),
+      .map(({ node }) => ({ node, answer: undefined, tried: false, asking: false, askedAt: -Infinity })),
     state: genesis === undefined ? { type: 'seeking' } : { type: 'member', genesis },
     waiting: [],
     saidAt: undefined,
@@ -129,6 +131,7 @@ function take(machine: Machine, event: FormingEvent): void {
       const peer = machine.peers.find((each) => each.node === event.node);
       if (peer === undefined) return;
       peer.asking = false;
+      peer.tried = true;
       peer.answer = event.response;
       if (machine.state.type === 'seeking') consider(machine);
       return;
@@ -137,6 +140,7 @@ function take(machine: Machine, event: FormingEvent): void {
       const peer = machine.peers.find((each) => each.node === event.node);
       if (peer === undefined) return;
       peer.asking = false;
+      peer.tried = true;
       peer.answer = undefined;
       return;
     }
@@ -233,6 +237,8 @@ function refuse(machine: Machine, message: string): void {
 /** Looks at what the others answered: accept a record, refuse, write one, or go on asking. */
 function consider(machine: Machine): void {
   const { options, peers } = machine;
+  // What one answer means may depend on the others (how many hold a record): everybody is asked once before.
+  if (!peers.every(({ tried }) => tried)) return;
   const answers = peers.flatMap(({ answer }) => (answer === undefined ? [] : [answer]));
   const fault = answers.map((answer) => faultOf(machine, answer, answers)).find((each) => each !== undefined);
   if (fault !== undefined) {

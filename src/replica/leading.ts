@@ -102,10 +102,15 @@ function proposeCheckpoints(context: Context, leadership: Leadership, due: reado
   }
 }
 
+/**
+ * Warns when a history formed again now might begin below the next revision (F2). A young history is close to the clock
+ * by nature: what counts is that it used up more than half of the time since its base, or that its base is ahead.
+ */
 function watchHeadroom(context: Context): void {
   const { history } = context.genesis;
-  const headroomUs = context.time.unixMs * 1_000 - revisionAt(history, lastIndex(context.raft));
-  if (headroomUs >= MIN_REVISION_HEADROOM_US) {
+  const nowUs = context.time.unixMs * 1_000;
+  const headroomUs = nowUs - revisionAt(history, lastIndex(context.raft));
+  if (headroomUs >= MIN_REVISION_HEADROOM_US || headroomUs >= (nowUs - history.base) / 2) {
     context.alarms.delete('headroom');
     return;
   }

@@ -465,11 +465,19 @@ export class MemoryCluster {
       this.dispatchTo(from, { type: 'snapshotSent', to, index, ok });
     });
     const reader = store.openSnapshot();
+    // One connection keeps the order.
+    let delay = this.#between(this.latency);
     for (let sequence = 0; ; sequence++) {
       const part = await reader.next(1_000);
       if (part === undefined) break;
       index = part.meta.index;
-      this.#deliver(from, target, { type: 'chunk', from: from.member, chunk: { ...part, term, request, sequence } });
+      const event: Event = { type: 'chunk', from: from.member, chunk: { ...part, term, request, sequence } };
+      const { running } = target;
+      this.after(delay, () => {
+        const cut = this.cutLinks.has(`${from.member.node}>${to.node}`);
+        if (target.running === running && !cut && !ended) this.dispatchTo(target, event);
+      });
+      delay += 0.1;
     }
     await reader.close();
     this.after(5_000, () => this.#ends.get(key)?.(false));
