@@ -35,7 +35,7 @@ export interface Peer {
   next: number;
   /** Number of the newest append or snapshot. */
   request: number;
-  /** The first request of the present flow; a conflict reply to an older one says nothing about it. */
+  /** A conflict reply to an older request says nothing: the flow has changed since, or a later request was proved. */
   since: number;
   /** The commit index that the newest append carried. */
   sentCommit: number;

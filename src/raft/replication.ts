@@ -1,6 +1,6 @@
 import { assert } from '../base/assert.js';
 import { advanceCommit } from './commit.js';
-import { entriesWithin, lastAtOrBelow, lastIndexOf, payloadBytes, termAt } from './log.js';
+import { entriesWithin, entryAt, lastAtOrBelow, lastIndexOf, payloadBytes, termAt } from './log.js';
 import { keyOf } from './member.js';
 import { becomeProbe, becomeReplicate, becomeSnapshot, raiseMatch, windowLeft } from './progress.js';
 import type { Peer } from './progress.js';
@@ -25,6 +25,9 @@ function feed(raft: Raft, peer: Peer): void {
       return;
     case 'replicate':
       for (let left = windowLeft(flow, raft.options); left > 0 && peer.next <= last;) {
+        // One entry always fits into an append, but only an empty window takes one that is too large for it.
+        const bytes = entryAt(raft.log, peer.next)?.payload.length ?? 0;
+        if (flow.inflight.length > 0 && bytes > left) break;
         sendAppend(raft, peer, Math.min(left, raft.options.maxAppendBytes));
         left = peer.flow === flow ? windowLeft(flow, raft.options) : 0;
       }
@@ -111,6 +114,8 @@ function onProved(raft: Raft, leading: Leading, peer: Peer, request: number, ind
   const found = flow.type === 'probe' && request >= peer.since;
   const restored = flow.type === 'snapshot' && peer.match >= flow.index;
   if (found || restored) becomeReplicate(peer);
+  // What an older request met has been overtaken.
+  else if (flow.type === 'replicate') peer.since = Math.max(peer.since, request + 1);
   advanceCommit(raft, leading);
 }
 
