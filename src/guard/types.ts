@@ -1,0 +1,46 @@
+/** What all guards share: what they need of a lease, and how a guarded operation ends. */
+
+/** What a guard needs of a lease. The client's `Lease` has it; so has any object with the same four facts. */
+export interface FencedLease {
+  /** The ownership domain. */
+  readonly domain: string;
+  /** The fencing token: 1 to 2^63 − 1, compared with all its bits. */
+  readonly token: bigint;
+  /** The name of the cluster that granted it. */
+  readonly cluster: string;
+  /** The history of that cluster; compared for equality only. */
+  readonly incarnation: string;
+}
+
+/** The operation was carried out, and the fence stands at the lease's token. */
+export interface Applied<T> {
+  readonly status: 'applied';
+  readonly value: T;
+  /**
+   * Set when this operation was the first of another history of the cluster (a restore): the incarnation before. Worth
+   * a line in the log; the greater token made it safe.
+   */
+  readonly earlierIncarnation: string | undefined;
+}
+
+/** A greater token was accepted before: nothing was changed. Never try again under this lease. */
+export interface Stale {
+  readonly status: 'stale';
+  /** The greatest token accepted. */
+  readonly fence: bigint;
+}
+
+/**
+ * Refused for another cause than a greater token: nothing was changed. `issuer`: the fence belongs to another cluster
+ * than the lease's, and their tokens do not compare. `incarnation`: the very token of the fence, but of another history:
+ * two leases that nothing orders.
+ */
+export interface Rejected {
+  readonly status: 'rejected';
+  readonly reason: 'issuer' | 'incarnation';
+  /** What happened, and what an operator does about it. */
+  readonly message: string;
+}
+
+/** How a guarded operation ends. Failures of the resource itself are thrown. */
+export type Outcome<T> = Applied<T> | Stale | Rejected;
