@@ -126,7 +126,11 @@ describe('a tenure', () => {
     const opened = await fence.open(lease(5));
     if (opened.status !== 'applied') throw new Error(opened.status);
     await fence.open(lease(6));
-    expect(await opened.value.run((data) => { data.put('x', 'late'); })).toEqual({ status: 'stale', fence: 6n });
+    expect(
+      await opened.value.run((data) => {
+        data.put('x', 'late');
+      }),
+    ).toEqual({ status: 'stale', fence: 6n });
     expect(await fence.open(lease(5))).toEqual({ status: 'stale', fence: 6n });
     expect(await db.get('x')).toBeUndefined();
   });
@@ -207,7 +211,11 @@ describe('one step or none', () => {
       get: (key: string, ...rest: []) => db.get(key, ...rest),
       batch: () => Promise.reject(new Error('disk is gone')),
     });
-    await expect(broken.run(lease(6), (data) => { data.put('x', 'b'); })).rejects.toThrow('disk is gone');
+    await expect(
+      broken.run(lease(6), (data) => {
+        data.put('x', 'b');
+      }),
+    ).rejects.toThrow('disk is gone');
     expect((await put(lease(5), 'c')).status).toBe('applied');
   });
 
@@ -305,7 +313,9 @@ describe('the handle', () => {
       });
       data.put('x', 'late');
     });
-    const next = impatient.run(lease(6), (data) => { data.put('x', 'next'); });
+    const next = impatient.run(lease(6), (data) => {
+      data.put('x', 'next');
+    });
     await expect(hanging).rejects.toThrow('workTimeoutMs');
     expect((await next).status).toBe('applied');
     late?.();
@@ -325,8 +335,20 @@ describe('the handle', () => {
       data.del(key);
     });
     await expect(attack).rejects.toThrow('keys that begin with');
-    expect((await levelFence(bytes).run(lease(5), (data) => { data.put(key.slice(3), key); })).status).toBe('applied');
-    expect((await levelFence(bytes).run(lease(4), (data) => { data.put(key.slice(3), key); })).status).toBe('stale');
+    expect(
+      (
+        await levelFence(bytes).run(lease(5), (data) => {
+          data.put(key.slice(3), key);
+        })
+      ).status,
+    ).toBe('applied');
+    expect(
+      (
+        await levelFence(bytes).run(lease(4), (data) => {
+          data.put(key.slice(3), key);
+        })
+      ).status,
+    ).toBe('stale');
     await bytes.close();
   });
 });
