@@ -134,7 +134,7 @@ describe('a state record', () => {
     const key = recordKey({ type: 'finished', lastRevision: 7 as Revision });
     const value = (...at: number[]): Uint8Array => made('FinishedRecord', { format: 1, requests: at.map(finished) });
     expect(decodeStateRecord(key, value(5, 7))).toMatchObject({ lastRevision: 7 });
-    for (const wrong of [value(), value(5), value(7, 5), value(8)]) {
+    for (const wrong of [value(), value(5), value(7, 5, 7), value(8)]) {
       expect(() => decodeStateRecord(key, wrong)).toThrow(CorruptBytes);
     }
     const unknown = made('FinishedRecord', { format: 1, requests: [{ ...finished(7), reason: 6 }] });
