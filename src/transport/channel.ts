@@ -2,8 +2,7 @@
  * What both sides of the peer port share: the methods, as paths over raw bytes, and the options of clients and server.
  * Frames are encoded and decoded in `wire/`; gRPC only carries them.
  */
-import * as grpc from '@grpc/grpc-js';
-import { targetOf } from './address.js';
+import type * as grpc from '@grpc/grpc-js';
 
 /** Limit of one frame in either direction, in bytes. Frames are gathered far below it. */
 export const MAX_FRAME_BYTES = 4 * 1024 * 1024;
@@ -66,11 +65,6 @@ export const SERVER_OPTIONS = {
 /** grpc-js asks for functions between messages and bytes; the messages here are the bytes. */
 export function identity(bytes: Buffer): Buffer {
   return bytes;
-}
-
-/** A client of its own connection. The name behind the address is resolved when it first connects. */
-export function newClient(address: string): grpc.Client {
-  return new grpc.Client(targetOf(address), grpc.credentials.createInsecure(), CLIENT_OPTIONS);
 }
 
 /** `bytes` as the Buffer that grpc-js wants, without a copy. */

@@ -3,7 +3,8 @@ import * as grpc from '@grpc/grpc-js';
 import type { NodeId } from '../base/ids.js';
 import type { FormRequest, FormResponse, MemberAddress } from '../replica/types.js';
 import { decodeFormResponse, encodeFormRequest } from '../wire/hello.js';
-import { asBuffer, identity, messageOf, newClient, PATHS } from './channel.js';
+import { asBuffer, identity, messageOf, PATHS } from './channel.js';
+import { Connection } from './connection.js';
 
 /** Why a question while forming got no answer. `refused`: the node was reached and said no; the message has its reason. */
 export class AskFailed extends Error {
@@ -28,18 +29,18 @@ export interface Ask {
 
 /** Asks `peer`; gives up after `timeoutMs`, the connect included. */
 export function ask(peer: MemberAddress, request: FormRequest, timeoutMs: number): Ask {
-  const client = newClient(peer.peerAddress);
+  const connection = new Connection(peer.peerAddress);
   let cancel: () => void = () => undefined;
   const answer = new Promise<FormResponse>((resolve, reject) => {
     const options = { deadline: Date.now() + timeoutMs };
-    const call = client.makeUnaryRequest<Buffer, Buffer>(
+    const call = connection.client.makeUnaryRequest<Buffer, Buffer>(
       PATHS.form,
       identity,
       identity,
       asBuffer(encodeFormRequest(request)),
       options,
       (error, bytes) => {
-        client.close();
+        connection.close();
         if (error !== null) reject(failureOf(peer, error, timeoutMs));
         else {
           try {

@@ -6,7 +6,8 @@
 import * as grpc from '@grpc/grpc-js';
 import type { MemberAddress } from '../replica/types.js';
 import type { ClientStream, LaneKind } from './channel.js';
-import { asBuffer, CLOSE_GRACE_MS, CONNECT_TIMEOUT_MS, identity, messageOf, newClient, PATHS } from './channel.js';
+import { asBuffer, CLOSE_GRACE_MS, CONNECT_TIMEOUT_MS, identity, messageOf, PATHS } from './channel.js';
+import { Connection } from './connection.js';
 import type { OutboxLimits } from './outbox.js';
 import { Outbox } from './outbox.js';
 
@@ -71,7 +72,7 @@ export interface LinkOwner {
 }
 
 interface Dial {
-  readonly client: grpc.Client;
+  readonly connection: Connection;
   readonly stream: ClientStream;
 }
 
@@ -185,9 +186,9 @@ export class PeerLink {
   }
 
   #connect(): void {
-    const client = newClient(this.#peer.peerAddress);
-    const stream = client.makeBidiStreamRequest(PATHS[this.#kind], identity, identity);
-    const dial = { client, stream };
+    const connection = new Connection(this.#peer.peerAddress);
+    const stream = connection.client.makeBidiStreamRequest(PATHS[this.#kind], identity, identity);
+    const dial = { connection, stream };
     this.#dial = dial;
     // Every ending arrives as a status; the error beside it must have a listener.
     stream.on('error', () => undefined);
@@ -237,5 +238,5 @@ export class PeerLink {
 
 function hangUp(dial: Dial): void {
   dial.stream.cancel();
-  dial.client.close();
+  dial.connection.close();
 }

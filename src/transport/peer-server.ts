@@ -1,9 +1,17 @@
-/** The peer listener: takes the streams of other nodes, judges their hello, keeps one stream of a kind for each node. */
+/**
+ * The peer listener: takes the streams of other nodes, judges their hello, keeps one stream of a kind for each node.
+ *
+ * It listens by itself and hands the connections to gRPC: a session that gRPC has been told to end waits for the other
+ * end, which may be gone without a word, so whoever stops must have the sockets in hand.
+ */
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:net';
 import * as grpc from '@grpc/grpc-js';
 import type { BootId, NodeId } from '../base/ids.js';
 import type { FormRequest, FormResponse, Hello } from '../replica/types.js';
 import { decodeFormRequest, encodeFormResponse, encodeHello } from '../wire/hello.js';
 import { helloFrame } from '../wire/peer-frames.js';
+import { parseAddress } from './address.js';
 import type { Log, ServerStream } from './channel.js';
 import { asBuffer, CLOSE_GRACE_MS, identity, messageOf, PATHS, SERVER_OPTIONS } from './channel.js';
 import { helloFault, secondBootFault } from './greeting.js';
@@ -32,6 +40,8 @@ export interface PeerServerOptions {
 export class PeerServer implements IncomingOwner {
   readonly #options: PeerServerOptions;
   readonly #server = new grpc.Server(SERVER_OPTIONS);
+  readonly #listener = createServer({ noDelay: true });
+  readonly #sockets = new Set<Socket>();
   readonly #streams = new Set<Incoming>();
   readonly #challenges = new Set<NodeJS.Timeout>();
   readonly #reported = new Map<NodeId, string>();
@@ -43,6 +53,12 @@ export class PeerServer implements IncomingOwner {
     const take = (kind: IncomingKind) => (stream: ServerStream) => {
       this.#streams.add(new Incoming(kind, stream, this));
     };
+    const injector = this.#server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
+    this.#listener.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+      injector.injectConnection(socket);
+    });
     this.#server.addService(
       {
         Control: method(PATHS.control, true),
@@ -74,15 +90,18 @@ export class PeerServer implements IncomingOwner {
   listen(): Promise<number> {
     const { bind } = this.#options;
     return new Promise((resolve, reject) => {
-      this.#server.bindAsync(bind, grpc.ServerCredentials.createInsecure(), (error, port) => {
-        if (error === null) resolve(port);
-        else if (error.message.includes('EADDRINUSE')) {
-          reject(
-            new Error(
-              `peer listener: ${bind} is in use; stop the process that has it, or configure another peer address`,
-            ),
-          );
-        } else reject(new Error(`peer listener: cannot listen on ${bind}: ${error.message}`));
+      const failed = (error: Error & { code?: string }): void => {
+        const inUse = error.code === 'EADDRINUSE';
+        const fault = inUse
+          ? `${bind} is in use; stop the process that has it, or configure another peer address`
+          : `cannot listen on ${bind}: ${error.message}`;
+        reject(new Error(`peer listener: ${fault}`));
+      };
+      this.#listener.once('error', failed);
+      this.#listener.listen(parseAddress(bind), () => {
+        this.#listener.removeListener('error', failed);
+        // After listen() on TCP the address is an AddressInfo.
+        resolve((this.#listener.address() as AddressInfo).port);
       });
     });
   }
@@ -98,15 +117,14 @@ export class PeerServer implements IncomingOwner {
     for (const timer of this.#challenges) clearInterval(timer);
     this.#challenges.clear();
     for (const incoming of this.#streams) incoming.refuse(grpc.status.UNAVAILABLE, 'this node is stopping');
-    await new Promise<void>((resolve) => {
-      const force = setTimeout(() => {
-        this.#server.forceShutdown();
-      }, CLOSE_GRACE_MS);
-      this.#server.tryShutdown(() => {
-        clearTimeout(force);
-        resolve();
-      });
-    });
+    this.#server.tryShutdown(() => undefined);
+    const force = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, CLOSE_GRACE_MS);
+    // Called when the last connection has closed; at once, with an error, when it never listened.
+    await new Promise((resolve) => this.#listener.close(resolve));
+    clearTimeout(force);
+    this.#server.forceShutdown();
   }
 
   greeted(incoming: Incoming, hello: Hello): void {

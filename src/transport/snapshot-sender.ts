@@ -8,7 +8,8 @@ import { encodeChunk } from '../wire/chunk.js';
 import { decodeHello, encodeHello } from '../wire/hello.js';
 import { decodeDone, decodeFrame, helloFrame, partFrame } from '../wire/peer-frames.js';
 import type { ClientStream } from './channel.js';
-import { asBuffer, CONNECT_TIMEOUT_MS, identity, messageOf, newClient, PATHS } from './channel.js';
+import { asBuffer, CONNECT_TIMEOUT_MS, identity, messageOf, PATHS } from './channel.js';
+import { Connection } from './connection.js';
 import { helloFault } from './greeting.js';
 
 /** One transfer. */
@@ -35,7 +36,7 @@ export interface SnapshotOutcome {
 /** See the head of this file. */
 export class SnapshotSender {
   readonly #job: SnapshotJob;
-  readonly #client: grpc.Client;
+  readonly #connection: Connection;
   readonly #stream: ClientStream;
   /** Resolves when the transfer has ended and its reader and connection are closed. */
   readonly finished: Promise<void>;
@@ -49,8 +50,8 @@ export class SnapshotSender {
   /** Begins at once; `over` is called once, never from within the constructor, when the transfer has ended. */
   constructor(job: SnapshotJob, over: (outcome: SnapshotOutcome) => void) {
     this.#job = job;
-    this.#client = newClient(job.address);
-    this.#stream = this.#client.makeBidiStreamRequest(PATHS.snapshot, identity, identity);
+    this.#connection = new Connection(job.address);
+    this.#stream = this.#connection.client.makeBidiStreamRequest(PATHS.snapshot, identity, identity);
     this.#listen();
     const report = (reason: string, ended: 'done' | 'failed'): void => {
       over({ type: this.#aborted ? 'aborted' : ended, index: this.#index, reason });
@@ -85,7 +86,7 @@ export class SnapshotSender {
     } finally {
       clearTimeout(watchdog);
       this.#end('ended');
-      this.#client.close();
+      this.#connection.close();
     }
   }
 

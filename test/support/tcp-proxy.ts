@@ -134,7 +134,11 @@ export class TcpProxy {
   #accept(client: Socket): void {
     this.accepted += 1;
     this.#keep(client);
-    if (this.#silent) return;
+    if (this.#silent) {
+      // Reads, so that it notices when the other end gives up.
+      client.resume();
+      return;
+    }
     const target = connect(this.#target);
     this.#keep(target);
     this.#pipe(client, target, this.#ways.toTarget);
@@ -167,7 +171,6 @@ class Pump {
   /** Bytes taken from the sender so far. */
   carried = 0;
   readonly #from: Socket;
-  readonly #to: Socket;
   readonly #blocked: () => boolean;
   readonly #delayMs: () => number;
   /** Held back by a block. */
@@ -177,7 +180,6 @@ class Pump {
 
   constructor(from: Socket, to: Socket, blocked: () => boolean, delayMs: () => number) {
     this.#from = from;
-    this.#to = to;
     this.#blocked = blocked;
     this.#delayMs = delayMs;
     from.on('data', (bytes: Buffer) => {
