@@ -12,6 +12,7 @@ import { environmentName, FIELD_NAMES } from '../node/config-fields.js';
 import type { NodeConfig } from '../node/config.js';
 import { UsageFaults } from '../node/usage-faults.js';
 import { ask, leaderOf } from './commands/status.js';
+import { DEFAULT_ENDPOINTS, ENDPOINTS_VARIABLE } from './endpoints.js';
 import type { Io } from './io.js';
 import { readableLine } from './log-line.js';
 import { pairs, toned } from './table.js';
@@ -145,6 +146,7 @@ async function announce(running: readonly Running[], io: Io, over: AbortSignal):
 function whatToTry(running: readonly Running[], leader: string, io: Io): string {
   const leading = running.find((one) => one.node.config.nodeId === leader);
   const endpoints = running.map((one) => one.node.config.clientAddress).join(',');
+  const usual = endpoints === DEFAULT_ENDPOINTS.join(',');
   const about = pairs(
     [
       ['leader', { text: `${leader} (process ${leading?.process.pid ?? 'unknown'})`, tone: 'good' }],
@@ -160,8 +162,7 @@ function whatToTry(running: readonly Running[], leader: string, io: Io): string 
   return `
 ${about}
 
-Try in another terminal:
-  export FENCEPOST_ENDPOINTS=${endpoints}
+Try in another terminal:${usual ? '' : `\n  export ${ENDPOINTS_VARIABLE}=${endpoints}`}
   npx fencepost status
   npx fencepost acquire orders/eu --ttl-ms 60000   # prints the fencing token
   npx fencepost get orders/eu

@@ -4,6 +4,9 @@ const TONES: Readonly<Record<string, Tone>> = { info: 'dim', warn: 'strong', err
 /** Said before the line, or the same on every one. */
 const LEFT_OUT = new Set(['level', 'time', 'message', 'node', 'cluster']);
 
+/** Characters of fields that are shown; whoever needs them all runs `fencepost start`. */
+const MAX_FIELDS = 120;
+
 /** A line of a node's log, which is JSON, for a person; any other line as it is. */
 export function readableLine(line: string, colour: boolean): string {
   let parsed: unknown;
@@ -18,7 +21,9 @@ export function readableLine(line: string, colour: boolean): string {
   const message = fields.get('message');
   if (typeof level !== 'string' || typeof message !== 'string') return line;
   const more = [...fields].filter(([name]) => !LEFT_OUT.has(name)).map(([name, value]) => `${name}=${String(value)}`);
-  return [toned(level.padEnd(5), TONES[level] ?? 'plain', colour), message, toned(more.join(' '), 'dim', colour)]
+  const text = more.join(' ');
+  const shown = text.length > MAX_FIELDS ? `${text.slice(0, MAX_FIELDS - 1)}…` : text;
+  return [toned(level.padEnd(5), TONES[level] ?? 'plain', colour), message, toned(shown, 'dim', colour)]
     .join(' ')
     .trimEnd();
 }

@@ -8,7 +8,6 @@ import {
   ELECTION_MIN_MS,
   HEARTBEAT_MS,
   MAX_TTL_MS,
-  MIN_TTL_MS,
   TICK_MS,
 } from '../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../base/revision.js';
@@ -145,7 +144,7 @@ export const FIELDS: { readonly [K in keyof NodeConfig]: Field<NodeConfig[K]> } 
   },
   defaultTtlMs: {
     kind: 'integer',
-    schema: integer(MIN_TTL_MS, MAX_TTL_MS),
+    schema: integer(1, MAX_TTL_MS),
     fallback: DEFAULT_TTL_MS,
     about: 'TTL of a lease whose client names none',
   },

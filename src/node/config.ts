@@ -42,7 +42,7 @@ export interface NodeConfig {
   readonly electionMinMs: number;
   /** Greatest election time-out in milliseconds, at least 1.5 times the least, or votes split. Default 1 000. */
   readonly electionMaxMs: number;
-  /** TTL in milliseconds of a lease whose client names none: from three times `electionMaxMs` (3 000 at least) to a day. Default 15 000. */
+  /** TTL in milliseconds of a lease whose client names none: from three times `electionMaxMs`, the least that a client may ask for, to a day. Default 15 000. */
   readonly defaultTtlMs: number;
   /** Least level that is logged; audit lines always are. Default info. */
   readonly logLevel: LogLevel;

@@ -85,7 +85,7 @@ async function run(line: string, replies: Replies = NOTHING, more: Partial<Io> =
 describe('usage', () => {
   it('reports every fault of a line in one message, and calls nobody', async () => {
     const result = await run(
-      'acquire a//b --ttl-ms 5 --meta x --bogus --holder --request-id 7 --endpoints nowhere,1.2.3.4:5',
+      'acquire a//b --ttl-ms 0 --meta x --bogus --holder --request-id 7 --endpoints nowhere,1.2.3.4:5',
     );
     expect(result.code).toBe(2);
     expect(result.calls).toEqual([]);
@@ -95,7 +95,7 @@ describe('usage', () => {
       '--holder needs a value',
       '--meta must be KEY=VALUE, not "x"',
       '--request-id must be a UUID, not "7"',
-      '--ttl-ms must be a whole number from 3000 to 86400000, not "5"',
+      '--ttl-ms must be a whole number from 1 to 86400000, not "0"',
       '--endpoints must be HOST:PORT,… with ports from 1 to 65535; "nowhere" is not one',
     ])
       expect(result.err).toContain(`  - ${text}`);

@@ -35,6 +35,12 @@ describe('readableLine', () => {
     expect(readableLine(line, false)).toBe('warn  leads term=7');
   });
 
+  it('cuts fields that would fill the screen', () => {
+    const line = JSON.stringify({ level: 'info', message: 'starting', stack: 'x'.repeat(500) });
+    expect(readableLine(line, false)).toMatch(/^info {2}starting stack=x+…$/);
+    expect(readableLine(line, false).length).toBeLessThan(140);
+  });
+
   it.each(['not json', '{"level":30}', '[]', 'null', '"text"', ''])('passes %j on as it is', (line) => {
     expect(readableLine(line, false)).toBe(line);
   });

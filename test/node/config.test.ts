@@ -126,7 +126,7 @@ describe('faults', () => {
     const sources: Partial<ConfigSources> = {
       file: path,
       environment: { FENCEPOST_HOLD_MS: '-1', FENCEPOST_INSECURE: 'maybe', FENCEPOST_LOG_LEVEL: 'loud' },
-      flags: { tickMs: true, defaultTtlMs: '10', cluster: 'a/b' },
+      flags: { tickMs: true, defaultTtlMs: 'x', cluster: 'a/b' },
       usageFaults: ['there is no flag --bogus'],
     };
     const faults = faultsOf(sources);
@@ -143,7 +143,7 @@ describe('faults', () => {
       'FENCEPOST_HOLD_MS: holdMs must be a whole number from 0 to 86400000, not -1',
       'FENCEPOST_INSECURE: insecure must be true or false, not "maybe"',
       '--tick-ms needs a value',
-      '--default-ttl-ms: defaultTtlMs must be a whole number from 3000',
+      '--default-ttl-ms: defaultTtlMs must be a whole number from 1 to 86400000, not "x"',
       'FENCEPOST_LOG_LEVEL: logLevel must be info, warn or error, not "loud"',
       'electionMaxMs (600) must be at least 1.5 times electionMinMs (500)',
     ];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import type { AcquireAnswer } from '../../base/api.js';
 import type { Domain, RequestId } from '../../base/ids.js';
-import { DEFAULT_TTL_MS, MAX_HOLDER_BYTES, MAX_TTL_MS, MIN_TTL_MS } from '../../base/limits.js';
+import { DEFAULT_TTL_MS, MAX_HOLDER_BYTES, MAX_TTL_MS } from '../../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../../base/revision.js';
 import type { Cluster } from '../cluster.js';
 import type { CommandSpec } from '../command.js';
@@ -15,11 +15,18 @@ import { endedJson, endedRows, leaseJson, leaseRows } from '../views.js';
 const HELD = 'Another holder has the domain. Its lease ends when it is released or not renewed.';
 const RECOVERING = 'The cluster holds grants back after a restore; repeat later with a new request.';
 
+/** What stands for the TTL that the cluster is configured with. */
+const CLUSTERS_DEFAULT = 0;
+
 /** `fencepost acquire <domain>`. */
 export const spec: CommandSpec = {
   operands: '<domain>',
   options: [
-    { flag: 'ttl-ms', value: 'MS', about: `how long the lease lives without a renewal (default ${DEFAULT_TTL_MS})` },
+    {
+      flag: 'ttl-ms',
+      value: 'MS',
+      about: `how long the lease lives without a renewal (default: the cluster's, ${DEFAULT_TTL_MS} unless configured)`,
+    },
     { flag: 'holder', value: 'NAME', about: 'shown to operators (default user@host)' },
     { flag: 'meta', value: 'KEY=VALUE', about: 'shown to operators; may be repeated', many: true },
     { flag: 'request-id', value: 'UUID', about: 'repeat an earlier attempt, with the same words (default: a new one)' },
@@ -67,7 +74,7 @@ function read(input: Input) {
     domain,
     holder,
     metadata: [...metadata].sort(([a], [b]) => (a < b ? -1 : 1)),
-    ttlMs: input.integer('ttl-ms', MIN_TTL_MS, MAX_TTL_MS) ?? DEFAULT_TTL_MS,
+    ttlMs: input.integer('ttl-ms', 1, MAX_TTL_MS) ?? CLUSTERS_DEFAULT,
     requestId,
     seenRevision: seenRevision ?? ZERO_REVISION,
   };
