@@ -110,3 +110,18 @@ describe('an end', () => {
     }).toThrow(/is known/);
   });
 });
+
+describe('what an entry says it did', () => {
+  it('must be in the state afterwards: a grant that was lost fails', () => {
+    const state = emptyState();
+    state.leases.set = () => state.leases;
+    expect(() => granted(state, 'a', 1)).toThrow(/the grant of a .* is not what the state holds/);
+  });
+
+  it('must be gone from the state afterwards: an end that was lost fails', () => {
+    const state = emptyState();
+    const lease = granted(state, 'a', 1);
+    state.leases.delete = () => true;
+    expect(() => next(state, release(lease))).toThrow(/the end of lease \d+ of a .* is not what the state holds/);
+  });
+});
