@@ -1,14 +1,5 @@
 /** Data directories held in memory, to be written out again with one thing wrong. */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -16,27 +7,60 @@ import { dirname, join } from 'node:path';
 export type Image = ReadonlyMap<string, Buffer>;
 
 /** All files below `path`. */
-export function readImage(path: string, below = ''): Map<string, Buffer> {
-  const image = new Map<string, Buffer>();
-  for (const name of readdirSync(join(path, below))) {
-    const relative = join(below, name);
-    if (statSync(join(path, relative)).isDirectory())
-      for (const [key, bytes] of readImage(path, relative)) image.set(key, bytes);
-    else image.set(relative, readFileSync(join(path, relative)));
-  }
-  return image;
+export function readImage(path: string): Image {
+  return new Map(namesBelow(path, '').map((name) => [name, readFileSync(join(path, name))]));
 }
 
-/** A directory with the files of `image`; `change` gives some of them other bytes, or (undefined) leaves them out. */
-export function writeImage(image: Image, change: ReadonlyMap<string, Buffer | undefined> = new Map()): string {
-  const path = mkdtempSync(join(root(), 'case-'));
-  for (const [name, bytes] of image) {
-    const file = join(path, name);
-    mkdirSync(dirname(file), { recursive: true });
-    const written = change.has(name) ? change.get(name) : bytes;
-    if (written !== undefined) writeFileSync(file, written);
+/** Files with other bytes than in the image, or (undefined) left out. */
+export type Change = ReadonlyMap<string, Buffer | undefined>;
+
+/** A directory with the files of `image`, which can be made again and again with one thing wrong. */
+export class ImageDirectory {
+  readonly path = mkdtempSync(join(root(), 'case-'));
+  readonly #image: Image;
+  readonly #names: string;
+
+  constructor(image: Image) {
+    this.#image = image;
+    this.#names = [...image.keys()].sort().join();
+    this.#writeAll();
   }
-  return path;
+
+  /** Makes the change. */
+  apply(change: Change): void {
+    for (const [name, bytes] of change) {
+      if (bytes === undefined) rmSync(join(this.path, name));
+      else writeFileSync(join(this.path, name), bytes);
+    }
+  }
+
+  /** Whether LevelDB has opened it since: that always makes new files. */
+  touched(change: Change): boolean {
+    const removed = [...change.entries()].filter(([, bytes]) => bytes === undefined).map(([name]) => name);
+    return [...namesBelow(this.path, ''), ...removed].sort().join() !== this.#names;
+  }
+
+  /** Undoes the change, and what was done to the directory after it. */
+  restore(change: Change): void {
+    if (this.touched(change)) {
+      for (const name of readdirSync(this.path)) rmSync(join(this.path, name), { recursive: true });
+      this.#writeAll();
+    } else
+      for (const name of change.keys()) writeFileSync(join(this.path, name), this.#image.get(name) ?? Buffer.alloc(0));
+  }
+
+  #writeAll(): void {
+    for (const [name, bytes] of this.#image) {
+      mkdirSync(dirname(join(this.path, name)), { recursive: true });
+      writeFileSync(join(this.path, name), bytes);
+    }
+  }
+}
+
+function namesBelow(path: string, below: string): string[] {
+  return readdirSync(join(path, below), { withFileTypes: true }).flatMap((item) =>
+    item.isDirectory() ? namesBelow(path, join(below, item.name)) : [join(below, item.name)],
+  );
 }
 
 let made: string | undefined;
@@ -47,7 +71,7 @@ function root(): string {
   return made;
 }
 
-/** Removes what {@link writeImage} made. */
+/** Removes all directories made here. */
 export function removeImages(): void {
   if (made !== undefined) rmSync(made, { recursive: true, force: true });
   made = undefined;
