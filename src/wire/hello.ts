@@ -16,17 +16,14 @@ import {
   wellFormed,
 } from './fields.js';
 import { uint32, uint64 } from './numbers.js';
-import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
+import { decodeFields, encodeFields, messageType } from './proto.js';
 import type { Fields } from './proto.js';
 
 const HELLO = messageType('Hello');
 const FORM_REQUEST = messageType('FormRequest');
 const FORM_RESPONSE = messageType('FormResponse');
 
-/** The wire format that this version speaks; goes into {@link Hello}. */
-export const WIRE_FORMAT = FORMAT;
-
-/** The bytes of a Hello alone; streams carry it in their first frame, see `frame.ts`. */
+/** The bytes of a Hello alone; streams carry it in their first frame, see `peer-frames.ts`. */
 export function encodeHello(hello: Hello): Uint8Array {
   return encodeFields(HELLO, helloFields(hello));
 }

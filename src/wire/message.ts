@@ -11,7 +11,7 @@ import type { Fields } from './proto.js';
 
 const MESSAGE = messageType('CoreMessage');
 
-/** The bytes of one message; streams carry messages in frames, see `frame.ts`. */
+/** The bytes of one message; streams carry messages in frames, see `peer-frames.ts`. */
 export function encodeMessage(message: Message): Uint8Array {
   return encodeFields(MESSAGE, messageFields(message));
 }
