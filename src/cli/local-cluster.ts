@@ -40,7 +40,7 @@ interface Running {
 /** Runs the nodes until `stop` aborts or all have ended. Returns 0 after `stop`, else the greatest exit code. */
 export async function runLocalCluster(nodes: readonly LocalNode[], io: Io, stop: AbortSignal): Promise<number> {
   await refuseTakenPorts(nodes);
-  const running = nodes.map((node) => start(node, io));
+  const running = nodes.map((node) => start(node, io, stop));
   const allEnded = Promise.all(running.map((one) => one.ended));
   const stopped = new Promise<void>((resolve) => {
     stop.addEventListener('abort', () => {
@@ -87,7 +87,7 @@ export function isFree(address: string): Promise<boolean> {
   });
 }
 
-function start(node: LocalNode, io: Io): Running {
+function start(node: LocalNode, io: Io, stop: AbortSignal): Running {
   const main = fileURLToPath(new URL('main.js', import.meta.url));
   const child = spawn(process.execPath, [main, 'start', '--config', node.file], {
     // A node of its own group: Ctrl-C reaches this process alone, which then stops the nodes in order.
@@ -106,7 +106,8 @@ function start(node: LocalNode, io: Io): Running {
       resolve(-1);
     });
     child.once('exit', (code, signal) => {
-      io.out(`${toned(name, 'strong', io.colour)}  ended (${signal ?? `exit code ${code ?? 0}`})`);
+      const again = stop.aborted ? '' : `; to start it again: npx fencepost start --config ${node.file}`;
+      io.out(`${toned(name, 'strong', io.colour)}  ended (${signal ?? `exit code ${code ?? 0}`})${again}`);
       resolve(code ?? -1);
     });
   });

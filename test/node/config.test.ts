@@ -213,7 +213,8 @@ describe('the shipped files', () => {
     const readme = readFileSync('cluster/README.md', 'utf8');
     for (const name of FIELD_NAMES) {
       const { fallback } = FIELDS[name];
-      const shown = name === 'floor' ? 'none' : fallback === undefined ? 'required' : String(fallback);
+      const required = fallback === undefined || typeof fallback === 'object';
+      const shown = name === 'floor' ? 'none' : required ? 'required' : String(fallback);
       const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\``));
       expect(row, `a row for ${name}`).toBeDefined();
       const cells = (row ?? '').split('|').map((cell) => cell.trim());

@@ -14,14 +14,13 @@ function run(files: Readonly<Record<string, string>>, environment: Readonly<Reco
   const directory = mkdtempSync(join(tmpdir(), 'fencepost-tally-'));
   directories.push(directory);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
-  const { FENCEPOST_FORBID_SKIPS: _, ...inherited } = process.env;
   const { status, stdout } = spawnSync(
     process.execPath,
     [
       ...[resolve('node_modules/vitest/vitest.mjs'), 'run', '--root', directory, '--globals', '--pool', 'forks'],
       ...['--reporter', resolve('test/support/tally.ts')],
     ],
-    { env: { ...inherited, ...environment }, encoding: 'utf8', timeout: 60_000 },
+    { env: { ...process.env, FENCEPOST_FORBID_SKIPS: '0', ...environment }, encoding: 'utf8', timeout: 60_000 },
   );
   const lines = stdout.trimEnd().split('\n');
   return { status, last: lines.at(-1), lines };

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import type { Domain } from '../../src/base/ids.js';
+import { COMMANDS } from '../../src/cli/program.js';
+import { FencepostError } from '../../src/client/errors.js';
+import { NOTHING, run } from './kit.js';
+
+describe('usage', () => {
+  it('reports every fault of a line in one message, and calls nobody', async () => {
+    const result = await run(
+      'acquire a//b --ttl-ms 0 --meta x --bogus --holder --request-id 7 --endpoints nowhere,1.2.3.4:5',
+    );
+    expect(result.code).toBe(2);
+    expect(result.calls).toEqual([]);
+    for (const text of [
+      'there is no flag --bogus',
+      'domain "a//b" must be segments',
+      '--holder needs a value',
+      '--meta must be KEY=VALUE, not "x"',
+      '--request-id must be a UUID, not "7"',
+      '--ttl-ms must be a whole number from 1 to 86400000, not "0"',
+      '--endpoints must be HOST:PORT,… with ports from 1 to 65535; "nowhere" is not one',
+    ])
+      expect(result.err).toContain(`  - ${text}`);
+    expect(result.err).toContain('cannot be run (fencepost acquire --help), 7 faults:');
+    expect(result.err.split('\n')).toHaveLength(8);
+  });
+
+  it.each([
+    ['renew orders/eu', ['the token is missing']],
+    ['release', ['the domain is missing', 'the token is missing']],
+    ['verify a 12x', ['the token must be a positive number']],
+    ['verify a 9999999999999999', ['the token must be a positive number']],
+    ['get a b', ['nothing is expected at "b"']],
+    ['status extra', ['nothing is expected at "extra"']],
+    ['get a --timeout-ms 0', ['--timeout-ms must be a whole number from 1']],
+    ['acquire a --meta', ['--meta needs a value']],
+    ['acquire a --meta k=1 --meta k=2', ['--meta names k twice']],
+    ['acquire a --seen-revision 5', ['--seen-revision goes with --request-id']],
+    ['force-release a 5', ['--note must have 1 to 500 bytes; this one has 0']],
+    ['transfer-leadership n/1', ['node "n/1" must be']],
+    ['dev --nodes 2 --config-dir x', ['--nodes must be 1 or 3', '--config-dir stands alone']],
+    [
+      'start --bogus --tick-ms --cluster a/b',
+      [
+        'no flag --bogus',
+        'cluster must be',
+        'nodeId is missing',
+        'dataDir is missing',
+        'members is missing',
+        '--tick-ms needs a value',
+      ],
+    ],
+  ])('%s', async (line, faults) => {
+    const result = await run(line);
+    expect(result.code).toBe(2);
+    expect(result.err.split('\n').slice(1)).toEqual(faults.map((fault) => expect.stringContaining(fault) as string));
+    expect(result.calls).toEqual([]);
+  });
+
+  it('knows no other command, and no flag before one', async () => {
+    expect(await run('aquire x')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('Did you mean acquire') as string,
+    });
+    expect(await run('--bogus')).toMatchObject({ code: 2 });
+    expect(await run('')).toMatchObject({ code: 2, err: expect.stringContaining('Commands:') as string });
+  });
+
+  it('reads what stands behind -- as an operand', async () => {
+    const result = await run('get -- -x', () => ({ type: 'get', domain: '-x' as Domain, lease: undefined, leftMs: 0 }));
+    expect(result.calls).toEqual([{ type: 'get', domain: '-x', freshness: 'linearizable' }]);
+  });
+
+  it.each(COMMANDS.map(({ name }) => name))('%s --help shows flags and exit codes', async (name) => {
+    const result = await run(`${name} --help`);
+    expect(result.code).toBe(0);
+    expect(result.out).toContain('Exit codes:');
+    expect(result.out).toContain(`Usage: fencepost ${name}`);
+  });
+
+  it('lists every command in --help', async () => {
+    const { out } = await run('--help');
+    for (const { name } of COMMANDS) expect(out).toContain(`  ${name}`);
+  });
+});
+
+describe('endpoints', () => {
+  it.each([
+    ['the local cluster by default', '', {}, ['127.0.0.1:7101', '127.0.0.1:7102', '127.0.0.1:7103']],
+    ['the variable', '', { FENCEPOST_ENDPOINTS: 'a:1, b:2,a:1' }, ['a:1', 'b:2']],
+    ['the flag before the variable', '--endpoints c:3', { FENCEPOST_ENDPOINTS: 'a:1' }, ['c:3']],
+  ])('%s', async (_, flags, environment, expected) => {
+    const result = await run(`get a ${flags}`, NOTHING, { environment });
+    expect(result.connects).toEqual([[expected, 10_000]]);
+    expect(result.closed).toBe(1);
+  });
+
+  it('gives the time-out to the transport', async () => {
+    expect((await run('get a --timeout-ms 250')).connects[0]?.[1]).toBe(250);
+  });
+});
+
+describe('errors of the cluster', () => {
+  it('go to standard error with their code, exit code 3', async () => {
+    expect(await run('get a')).toMatchObject({ code: 3, out: '', err: 'UNREACHABLE: nobody there' });
+  });
+
+  it('are a document with --json', async () => {
+    const result = await run('get a --json');
+    expect(result).toMatchObject({ code: 3, err: '' });
+    expect(JSON.parse(result.out)).toEqual({
+      error: { code: 'UNREACHABLE', message: 'nobody there', outcome: 'unknown' },
+    });
+  });
+
+  it('are faults of usage when the server says so', async () => {
+    expect((await run('get a', () => new FencepostError('INVALID_REQUEST', 'x'))).code).toBe(2);
+  });
+});
