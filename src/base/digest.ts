@@ -36,6 +36,18 @@ export function digestBytes(bytes: Uint8Array): Digest {
   return { high: mix(a ^ (b >>> 15)), low: mix(b ^ (a >>> 13)) };
 }
 
+/** As {@link digestBytes}, over the UTF-16 code units of `text`: no bytes have to be made of it first. */
+export function digestString(text: string): Digest {
+  let a = 0x811c9dc5 ^ text.length;
+  let b = 0x9747b28c ^ text.length;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    a = Math.imul(a ^ unit, 0x01000193);
+    b = Math.imul((b ^ unit) + (b >>> 13), 0x5bd1e995);
+  }
+  return { high: mix(a ^ (b >>> 15)), low: mix(b ^ (a >>> 13)) };
+}
+
 /** `left + right` modulo 2^64. */
 export function addDigest(left: Digest, right: Digest): Digest {
   const low = left.low + right.low;

@@ -6,9 +6,8 @@
  * Computed from scratch, some microseconds a record, so a full table takes tenths of a second: for diagnosis and tests,
  * not for every entry.
  */
-import { addDigest, digestBytes, digestText } from '../base/digest.js';
+import { addDigest, digestString, digestText } from '../base/digest.js';
 import type { Digest } from '../base/digest.js';
-import { encodeUtf8 } from '../base/utf8.js';
 import { from } from './fifo.js';
 import type { State } from './state.js';
 import type { FinishedRequest, Lease } from './types.js';
@@ -23,7 +22,7 @@ export function hashState(state: State): string {
 
 /** Fields in one fixed order, as JSON: unlike plain joining, no text inside a field can look like the end of it. */
 function digestFields(fields: readonly unknown[]): Digest {
-  return digestBytes(encodeUtf8(JSON.stringify(fields)));
+  return digestString(JSON.stringify(fields));
 }
 
 function summaryFields({ revision, requests, holding, limits }: State): readonly unknown[] {
