@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Server, ServerDuplexStream } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
-import { FileDescriptorSet } from 'protobufjs/ext/descriptor/index.js';
+import descriptor from 'protobufjs/ext/descriptor/index.js';
 import { PROTO_DIRECTORY } from '../wire/public-directory.js';
 
 /** The descriptor set, made by `npm run fix:descriptor`; a test compares it with the sources. */
@@ -136,7 +136,7 @@ interface FileDescriptor extends Omit<MessageDescriptor, 'nestedType'> {
 }
 
 function readIndex(set: Uint8Array): Index {
-  const { file: descriptors } = FileDescriptorSet.decode(set) as unknown as { readonly file: readonly FileDescriptor[] };
+  const { file: descriptors } = descriptor.FileDescriptorSet.decode(set) as unknown as { readonly file: readonly FileDescriptor[] };
   const raw = rawFiles(set);
   const bytes = new Map(descriptors.map(({ name }, at) => [name, raw[at]] as const));
   const byName = new Map(descriptors.map((file) => [file.name, file] as const));
