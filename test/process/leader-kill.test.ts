@@ -64,4 +64,15 @@ describe('that check notices', () => {
     const soak = await killRounds(cluster, { rounds: 1, allEvery: 4, wipe: true });
     expect(soak.violations.join('\n')).toMatch(/was granted with \d+ after \d+/);
   });
+
+  it('followers that answer before their write is issued, at the kill of all', async () => {
+    await using broken = await patchedPackage({
+      file: 'raft/persist.js',
+      text: 'persistence.held.push({ needs, term: raft.hard.term, message });',
+      replacement: 'send(raft, message);',
+    });
+    await using cluster = await ProcessCluster.started({ package: broken.path });
+    const soak = await killRounds(cluster, { rounds: 30, allEvery: 1, wipe: false, untilNoticed: true });
+    expect(soak.violations.join('\n')).toMatch(/lost|was granted with/);
+  });
 });
