@@ -1,5 +1,5 @@
 /** The client: calls, leases and their renewal, over all endpoints of one cluster. */
-import type { Call, GetStatusAnswer, LeaseRef } from '../base/api.js';
+import type { Call, Freshness, GetStatusAnswer, LeaseRef } from '../base/api.js';
 import { abortedError, acquire } from './acquire.js';
 import type { AcquirePorts, Granted, NotGranted } from './acquire.js';
 import type { OpenChannel } from './channel.js';
@@ -7,7 +7,7 @@ import { Timeline } from './clock.js';
 import { FencepostError, NotGrantedError } from './errors.js';
 import { holdLease } from './lease.js';
 import type { Lease } from './lease.js';
-import { acquireSettings, checkedDomain, checkedLease, clientSettings } from './options.js';
+import { acquireSettings, checkedDomain, checkedLease, checkedNode, clientSettings } from './options.js';
 import type { AcquireOptions, ClientSettings, ConnectOptions } from './options.js';
 import { Renewer } from './renewer.js';
 import type { Kept, RenewReply } from './renewer.js';
@@ -16,9 +16,6 @@ import { Transport } from './transport.js';
 import type { AnswerTo, CallOutcome } from './transport.js';
 import { domainInfo, leaseInfo, tokenState } from './views.js';
 import type { DomainInfo, TokenState } from './views.js';
-
-/** How fresh an answer has to be: see `freshness` in `lease.proto`. Default everywhere: `linearizable`. */
-export type Freshness = 'linearizable' | 'local';
 
 /** What one endpoint says of itself and of the cluster, or why it says nothing. */
 export type NodeStatus =
@@ -159,7 +156,7 @@ export class Client implements AsyncDisposable {
 
   /** Hands leadership to a node, or to the voter that is furthest ahead; gives the new leader's name. */
   async transferLeadership(to?: string): Promise<string> {
-    const node = to as AnswerTo<{ readonly type: 'transferLeadership' } & Call>['leader'] | undefined;
+    const node = to === undefined ? undefined : checkedNode(to);
     return (await this.request({ type: 'transferLeadership', to: node })).leader;
   }
 

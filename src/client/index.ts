@@ -12,7 +12,8 @@ export function connect(options: ConnectOptions): Client {
   return new Client(options, systemSurroundings(), openGrpcChannel);
 }
 
-export type { Client, Freshness, NodeStatus } from './client.js';
+export type { Freshness } from '../base/api.js';
+export type { Client, NodeStatus } from './client.js';
 export { FencepostError, LeaseLostError, NotGrantedError } from './errors.js';
 export type { ErrorCode } from './errors.js';
 export type { Lease } from './lease.js';

@@ -1,7 +1,8 @@
 /** What callers may ask for, with units, ranges and defaults; and the checks, which report every fault at once. */
 import { hostname } from 'node:os';
 import { domainFault } from '../base/domain.js';
-import type { Domain } from '../base/ids.js';
+import { isNodeId } from '../base/ids.js';
+import type { Domain, NodeId } from '../base/ids.js';
 import type { Metadata } from '../base/api.js';
 import {
   DEFAULT_CALL_MS,
@@ -128,6 +129,12 @@ export function checkedLease(domain: string, token: bigint): { domain: Domain; t
   }
   refuse('call', faults);
   return { domain: domain as Domain, token: Number(token) as Revision };
+}
+
+/** Checks the name of a node. */
+export function checkedNode(name: string): NodeId {
+  refuse('call', isNodeId(name) ? [] : [`node ${show(name)} must be 1–63 characters of [A-Za-z0-9._-]`]);
+  return name as NodeId;
 }
 
 function defaultHolder(): string {
