@@ -121,9 +121,11 @@ describe('requests', () => {
   });
 
   it('have one form of an id, and metadata sorted by key', () => {
-    const message = { ...ACQUIRE, requestId: ID.toUpperCase(), metadata: { b: '1', a: '2', B: '3' } };
+    const metadata = { b: '1', a: '2', B: '3', ['__proto__']: '4' };
+    const message = { ...ACQUIRE, requestId: ID.toUpperCase(), metadata };
     const expected = [
       ['B', '3'],
+      ['__proto__', '4'],
       ['a', '2'],
       ['b', '1'],
     ];
