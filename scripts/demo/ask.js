@@ -1,4 +1,3 @@
-/* global fetch */
 /** How workers and the play talk to the store. */
 
 /**
