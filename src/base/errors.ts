@@ -27,7 +27,7 @@ const FAILED_PRECONDITION = 9;
 const INTERNAL = 13;
 const UNAVAILABLE = 14;
 
-/** Reason → facts. Printed in README by `npm run docs:errors`. */
+/** Reason → facts. Printed in README; `test/base/readme.test.ts` holds the two together. */
 export const ERRORS = {
   INVALID_REQUEST: {
     code: INVALID_ARGUMENT,
