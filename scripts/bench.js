@@ -1,0 +1,24 @@
+/** `npm run bench [cycles] [failover] [leases]`: installs, builds, prints the figures of README. About five minutes in all. */
+import { build, checkNode, install } from './prepare.js';
+
+checkNode();
+install();
+build();
+const { benchCycles } = await import('./bench/cycles.js');
+const { benchFailover } = await import('./bench/failover.js');
+const { benchManyLeases } = await import('./bench/many-leases.js');
+
+/** @type {Readonly<Record<string, () => Promise<object[]>>>} */
+const BENCHES = { cycles: benchCycles, failover: benchFailover, leases: benchManyLeases };
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !(name in BENCHES));
+if (unknown.length > 0) {
+  console.error(`no benchmark is called ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`);
+  process.exit(2);
+}
+for (const [name, bench] of Object.entries(BENCHES)) {
+  if (asked.length > 0 && !asked.includes(name)) continue;
+  console.log(`\n${name}`);
+  console.table(await bench());
+}
