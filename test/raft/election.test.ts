@@ -353,6 +353,15 @@ describe('peerDown (S1)', () => {
     core.feed(down);
     expect(only(core.tick(timeout - 5), 'preVote')).toEqual([]);
     expect(only(core.tick(1), 'preVote')).toHaveLength(2);
+    // Nor much later, as long as it is the same leader's term.
+    for (let tick = 0; tick < 300; tick++) {
+      core.receive(heartbeat(A, B, 1));
+      core.feed(TICK);
+    }
+    core.receive(heartbeat(A, B, 1));
+    core.feed(down);
+    core.tick(5);
+    expect(roleName(core.raft)).toBe('follower');
   });
 
   it('campaigns early at most once in ten election time-outs', () => {

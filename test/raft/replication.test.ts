@@ -185,6 +185,11 @@ describe('replication', () => {
     expect(peerOf(core).flow).toMatchObject({ type: 'probe', request: probe, waiting: true });
     core.receive(conflict(probe, 9, 1, 3));
     expect(peerOf(core).match).toBe(3);
+
+    const other = leader();
+    other.feed(proposal(), proposal());
+    other.receive(conflict(peerOf(other).request, 2, 1));
+    expect([peerOf(other).match, peerOf(other).next]).toEqual([1, 3]);
   });
 
   it('replies of an earlier term or of pairs that are not listed change nothing (R8, F10)', () => {
@@ -286,10 +291,11 @@ describe('a member whose log got shorter (S7)', () => {
     core.feed({ type: 'unreachable', to: B });
     core.receive(core.proof(B, peerOf(core).request, 4));
     core.feed({ type: 'unreachable', to: B });
-    core.receive(conflict(peerOf(core).request, 2, 1));
+    const again = core.receive(conflict(peerOf(core).request, 2, 1));
     expect(core.effects).toContainEqual({ type: 'logShrank', member: B, acknowledged: 4, durable: 2 });
     expect(peerOf(core).match).toBe(4);
     // It is not asked again at once and for ever.
+    expect(to(again, 'B')).toEqual([]);
     expect(peerOf(core).flow).toMatchObject({ type: 'probe', waiting: true });
     core.tick(2);
     core.receive(heartbeatReply());
@@ -298,7 +304,7 @@ describe('a member whose log got shorter (S7)', () => {
   });
 
   it('does not fall over a commit index that lies beyond its end', () => {
-    const core = new Core(B, fresh(VOTERS, { hard: { term: 1, vote: A } }));
+    const core = new Core(B, fresh(VOTERS, { hard: { term: 1, vote: A }, entries: entries(1, 1) }));
     core.receive({ type: 'heartbeat', from: A, to: B, term: 1, commit: 9, round: 0 });
     expect(core.raft.commit).toBe(0);
   });
