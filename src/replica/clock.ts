@@ -111,8 +111,8 @@ export interface Due {
 }
 
 /**
- * Takes from the queue what is due at `now`, at most `limit` leases, oldest first. Those in `expire` are out of the
- * queue and must be marked `expiring` or given back; the others are queued for their next event.
+ * Takes from the queue what is due at `now`, at most `limit` leases, oldest first. All that are returned are out of the
+ * queue: an Expire that was proposed puts its lease into it again with its outcome, the caller must do it for the rest.
  */
 export function takeDue(clock: ExpiryClock, now: number, limit: number, flagged: (timed: Timed) => boolean): Due {
   const expire: Timed[] = [];
@@ -129,7 +129,6 @@ export function takeDue(clock: ExpiryClock, now: number, limit: number, flagged:
     else if (flagged(first)) enqueue(clock, first, first.deadline);
     else if (first.renewedAt + first.ttlMs / 2 <= now) {
       checkpoint.push(first);
-      enqueue(clock, first, first.deadline);
     } else enqueue(clock, first, Math.min(first.deadline, first.renewedAt + first.ttlMs / 2));
   }
   return { expire, checkpoint };

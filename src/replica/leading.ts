@@ -7,7 +7,7 @@ import { MIN_REVISION_HEADROOM_US } from '../base/limits.js';
 import { revisionAt } from '../base/revision.js';
 import { leaseOf, liveLeases } from '../lease/lookup.js';
 import { isLeader, lastIndex } from '../raft/view.js';
-import { createClock, expireIgnored, leaderTtl, startTiming, takeDue } from './clock.js';
+import { createClock, enqueue, expireIgnored, leaderTtl, startTiming, takeDue } from './clock.js';
 import type { Timed } from './clock.js';
 import { batches, isFlagged, proposeInternal } from './renewal.js';
 import { handBack, serveWaiting } from './serving.js';
@@ -16,6 +16,8 @@ import type { Context, Leadership } from './state.js';
 
 /** Leases that one tick takes from the queue: 50 000 that end together are gone within a second, calls flow between. */
 const MAX_DUE_A_TICK = 2_000;
+/** What could not be proposed, because a hand-over is under way or there is too much work, is tried again after this. */
+const RETRY_MS = 50;
 
 /** The core's role, term or leader changed: begins or ends the leadership to match. */
 export function followRole(context: Context): void {
@@ -66,30 +68,31 @@ export function leaderTick(context: Context, leadership: Leadership): void {
   proposeExpire(context, leadership, due.expire);
   proposeCheckpoints(context, leadership, due.checkpoint);
   if (context.lease.holding && !leadership.endHoldProposed && nowMs - ready.since >= context.genesis.holdMs) {
-    leadership.endHoldProposed = true;
-    proposeInternal(context, leadership, { type: 'endHold', term: leadership.term });
+    leadership.endHoldProposed = proposeInternal(context, leadership, { type: 'endHold', term: leadership.term }) !== undefined;
   }
   watchHeadroom(context);
 }
 
 function proposeExpire(context: Context, leadership: Leadership, due: readonly Timed[]): void {
+  const { clock } = leadership;
   for (const batch of batches(due, 24)) {
     const leases = batch.map((timed) => {
       const lease = leaseOf(context.lease, timed.domain);
       assert(lease?.token === timed.token, `timed lease ${timed.domain} is not the live one`);
-      timed.expiring = [];
       return { domain: timed.domain, token: timed.token, version: lease.version };
     });
     const index = proposeInternal(context, leadership, { type: 'expire', term: leadership.term, leases }, () => {
       // Those that ended were taken from the clock when the entry was applied; what is left was decided otherwise.
       for (const timed of batch) {
         if (timed.live && timed.expiring !== undefined) {
-          for (const resume of expireIgnored(leadership.clock, timed, context.time.nowMs)) resume();
+          for (const resume of expireIgnored(clock, timed, context.time.nowMs)) resume();
         }
       }
     });
-    // Not taken: this node is about to learn that it does not lead, and the whole clock goes with it.
-    if (index === undefined) return;
+    for (const timed of batch) {
+      if (index === undefined) enqueue(clock, timed, context.time.nowMs + RETRY_MS);
+      else timed.expiring = [];
+    }
   }
 }
 
@@ -98,7 +101,10 @@ function proposeCheckpoints(context: Context, leadership: Leadership, due: reado
   for (const batch of batches(due, 24)) {
     const leases = batch.map(({ domain, token, deadline }) => ({ domain, token, leftMs: Math.max(0, Math.ceil(deadline - nowMs)) }));
     const index = proposeInternal(context, leadership, { type: 'checkpoint', leases }, undefined, false);
-    for (const timed of batch) if (index !== undefined) timed.checkpointIndex = index;
+    for (const timed of batch) {
+      if (index !== undefined) timed.checkpointIndex = index;
+      enqueue(leadership.clock, timed, index === undefined ? nowMs + RETRY_MS : timed.deadline);
+    }
   }
 }
 

@@ -102,16 +102,17 @@ function renewOne(context: Context, leadership: Leadership, timed: Timed, arrive
   });
 }
 
-/** Appends the Voids that are wanted, many in an entry. Called at the end of each step. */
+/** Appends the Voids that are wanted, many in an entry. Called at the end of each step; what is not taken stays wanted. */
 export function proposeVoids(context: Context, leadership: Leadership): void {
   for (const batch of batches(leadership.voidsWanted.splice(0), 40)) {
     const leases = batch.filter((timed) => timed.live).map(({ domain, token }) => ({ domain, token }));
-    const waiting = batch.flatMap((timed) => {
-      const each = timed.voidWanted ?? [];
-      timed.voidWanted = undefined;
-      return each;
+    if (leases.length === 0) continue;
+    const waiting = batch.flatMap((timed) => timed.voidWanted ?? []);
+    const index = proposeInternal(context, leadership, { type: 'void', leases }, () => {
+      for (const resume of waiting) resume();
     });
-    if (leases.length > 0) proposeInternal(context, leadership, { type: 'void', leases }, () => { for (const resume of waiting) resume(); });
+    if (index === undefined) leadership.voidsWanted.push(...batch);
+    else for (const timed of batch) timed.voidWanted = undefined;
   }
 }
 
