@@ -27,9 +27,9 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Waits until `condition` gives something other than undefined and false; fails after 15 s naming `what`. */
+/** Waits until `condition` gives something other than undefined and false; fails after 20 s naming `what`. */
 export async function until<T>(what: string, condition: () => T | undefined | false): Promise<T> {
-  const end = performance.now() + 15_000;
+  const end = performance.now() + 20_000;
   for (;;) {
     const value = condition();
     if (value !== undefined && value !== false) return value;
