@@ -1,11 +1,25 @@
 import { cp, rm } from 'node:fs/promises';
-import { afterAll, describe } from 'vitest';
+import { ClassicLevel } from 'classic-level';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../src/replica/ports.js';
 import { storeGenesis } from '../../src/storage/begin.js';
 import { prepareDirectory } from '../../src/storage/directory.js';
 import { nodeFiles, type Files } from '../../src/storage/files.js';
 import { openStore } from '../../src/storage/open.js';
-import { copyOf, EXPECTED, freshPath, genesisFor, removePaths } from './fixtures.js';
+import {
+  copyOf,
+  cutAt,
+  domainRecord,
+  entries,
+  EXPECTED,
+  freshPath,
+  genesisFor,
+  logWrite,
+  meta,
+  readChunks,
+  removePaths,
+  Reports,
+} from './fixtures.js';
 import { storeSuite } from './store.suite.js';
 
 describe('store on disk', () => {
@@ -45,4 +59,26 @@ describe('store on disk', () => {
       },
     };
   }, 10);
+
+  it('syncs every batch: log, cut, chunk and switch (F4)', async () => {
+    const path = await freshPath();
+    const directory = await prepareDirectory(path, EXPECTED);
+    const batches = vi.spyOn(ClassicLevel.prototype, 'batch');
+    try {
+      await storeGenesis(path, genesisFor(directory), directory);
+      const store = await openStore(path, EXPECTED);
+      const reports = new Reports();
+      store.listen(reports);
+      store.write(logWrite(1, 1, entries(1, 3, 1)));
+      store.cut(cutAt(3, 1, { put: [domainRecord('x', 2)] }));
+      await reports.until('cut 3');
+      for (const chunk of await readChunks(store.openSnapshot(), 1_000)) store.stage(chunk);
+      store.write(logWrite(2, 2, entries(4, 4, 2), { install: meta(3, 1) }));
+      await reports.until('written 2');
+      await store.close();
+      expect(batches.mock.calls.map((call: readonly unknown[]) => call[1])).toEqual(Array(5).fill({ sync: true }));
+    } finally {
+      batches.mockRestore();
+    }
+  });
 });
