@@ -111,7 +111,6 @@ export class Endpoints {
   silent(endpoint: Endpoint, nowMs: number): void {
     this.#avoid(endpoint, nowMs + Math.min(AVOID_MS * 2 ** Math.min(endpoint.faults, 10), MAX_AVOID_MS));
     endpoint.faults++;
-    if (endpoint.node !== undefined && endpoint.node === this.#leader) this.#leader = undefined;
   }
 
   /** The endpoint answered with an error that a repetition may cure. */

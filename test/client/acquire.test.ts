@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
+import type { FencepostError } from '../../src/client/errors.js';
 import { BASE, answered, clientWorld as setUp, granted, held, refused, requestId, settle, within } from './world.js';
 
 const TTL = 15_000;
@@ -189,21 +190,27 @@ describe('a request that is given up', () => {
     expect(net.last('withdraw').call).toMatchObject({ domain: 'd', requestId: requestId(2) });
   });
 
-  test('in the very moment of its grant: released, no handle', async () => {
-    const { time, net, client } = setUp();
-    await within(time, 100, client.acquire('other'));
-    net.answer = () => undefined;
-    const abort = new AbortController();
-    const acquiring = client.acquire('d', { signal: abort.signal });
-    await settle();
-    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, TTL)));
-    queueMicrotask(() => {
-      abort.abort();
-    });
-    await expect(acquiring).rejects.toMatchObject({ code: 'ABORTED' });
-    await settle();
-    expect(net.of('withdraw').length + net.of('release').length).toBe(1);
-  });
+  test.each(Array.from({ length: 12 }, (_, turns) => turns))(
+    'by close, %i turns of the loop after its grant arrived: given back exactly once, nothing is kept',
+    async (turns) => {
+      const { time, net, client } = setUp();
+      await (await within(time, 100, client.acquire('other'))).release();
+      const { answer } = net;
+      net.answer = (arrived) => (arrived.call.type === 'acquire' ? undefined : answer(arrived));
+      const acquiring = client.acquire('d').then(
+        () => 'granted',
+        (error: unknown) => (error as FencepostError).code,
+      );
+      await settle();
+      net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, TTL)));
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      await within(time, 100, client.close());
+      expect(['granted', 'CLOSED']).toContain(await acquiring);
+      const given = [...net.of('withdraw'), ...net.of('release').filter(({ call }) => call.lease.domain === 'd')];
+      expect(given).toHaveLength(1);
+      expect(time.timers).toBe(0);
+    },
+  );
 
   test('while it waits for its turn', async () => {
     const { time, net, client } = setUp();

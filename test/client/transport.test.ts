@@ -79,7 +79,7 @@ describe('choice of the endpoint', () => {
     expect(tried()).toEqual(['a:1', 'b:1', 'c:1', 'c:1', 'c:1']);
   });
 
-  test('forgets a leader that is silent', async () => {
+  test('goes past a leader that is silent', async () => {
     const { time, net, transport, tried } = setUp();
     net.answer = ({ endpoint }) => answered(GOT, { node: n(endpoint), leader: n('a:1') });
     await finished(time, transport.call(GET, 30_000), 100);
