@@ -3,6 +3,7 @@
  * Frames are encoded and decoded in `wire/`; gRPC only carries them.
  */
 import type * as grpc from '@grpc/grpc-js';
+import { AssertionFailed } from '../base/assert.js';
 
 /** Limit of one frame in either direction, in bytes. Frames are gathered far below it. */
 export const MAX_FRAME_BYTES = 4 * 1024 * 1024;
@@ -78,6 +79,19 @@ export type Log = (
   message: string,
   fields: Readonly<Record<string, string | number>>,
 ) => void;
+
+/**
+ * What became of something thrown while a frame was handled: a failed assertion is a defect of this process and goes to
+ * its last handler; anything else is the text of a fault of the other end.
+ */
+export function faultOf(error: unknown): string {
+  if (error instanceof AssertionFailed) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+  return messageOf(error);
+}
 
 /** The text of whatever was thrown. */
 export function messageOf(error: unknown): string {

@@ -4,7 +4,7 @@ import type { Hello } from '../replica/types.js';
 import { decodeHello } from '../wire/hello.js';
 import { decodeFrame } from '../wire/peer-frames.js';
 import type { LaneKind, ServerStream } from './channel.js';
-import { asBuffer, CONNECT_TIMEOUT_MS, messageOf } from './channel.js';
+import { asBuffer, CONNECT_TIMEOUT_MS, faultOf } from './channel.js';
 
 /** The streams of the peer service: the lanes, and one for each snapshot under way. */
 export type IncomingKind = LaneKind | 'snapshot';
@@ -139,7 +139,7 @@ export class Incoming {
         if (bytes.byteLength > 0) phase.handler.frame(bytes);
       }
     } catch (error) {
-      const reason = messageOf(error);
+      const reason = faultOf(error);
       this.#owner.fault(this, reason);
       this.refuse(grpc.status.INVALID_ARGUMENT, reason);
     }

@@ -6,7 +6,7 @@
 import * as grpc from '@grpc/grpc-js';
 import type { MemberAddress } from '../replica/types.js';
 import type { ClientStream, LaneKind } from './channel.js';
-import { asBuffer, CLOSE_GRACE_MS, CONNECT_TIMEOUT_MS, identity, messageOf, PATHS } from './channel.js';
+import { asBuffer, CLOSE_GRACE_MS, CONNECT_TIMEOUT_MS, identity, faultOf, PATHS } from './channel.js';
 import { Connection } from './connection.js';
 import type { OutboxLimits } from './outbox.js';
 import { Outbox } from './outbox.js';
@@ -225,7 +225,7 @@ export class PeerLink {
       } else if (frame.byteLength === 0) dial.stream.write(NOTHING);
       else this.#owner.frame(frame);
     } catch (error) {
-      this.#ended(dial, messageOf(error));
+      this.#ended(dial, faultOf(error));
     }
   }
 

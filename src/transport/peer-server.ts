@@ -13,7 +13,7 @@ import { decodeFormRequest, encodeFormResponse, encodeHello } from '../wire/hell
 import { helloFrame } from '../wire/peer-frames.js';
 import { parseAddress } from './address.js';
 import type { Log, ServerStream } from './channel.js';
-import { asBuffer, CLOSE_GRACE_MS, identity, messageOf, PATHS, SERVER_OPTIONS } from './channel.js';
+import { asBuffer, CLOSE_GRACE_MS, identity, faultOf, PATHS, SERVER_OPTIONS } from './channel.js';
 import { helloFault, secondBootFault } from './greeting.js';
 import type { IncomingKind, IncomingOwner, StreamHandler } from './incoming.js';
 import { Incoming } from './incoming.js';
@@ -78,7 +78,7 @@ export class PeerServer implements IncomingOwner {
               callback(null, response);
             },
             (error: unknown) => {
-              callback({ code: grpc.status.FAILED_PRECONDITION, details: messageOf(error) });
+              callback({ code: grpc.status.FAILED_PRECONDITION, details: faultOf(error) });
             },
           );
         },
@@ -100,6 +100,10 @@ export class PeerServer implements IncomingOwner {
       this.#listener.once('error', failed);
       this.#listener.listen(parseAddress(bind), () => {
         this.#listener.removeListener('error', failed);
+        // A connection that could not be accepted, for want of file descriptors say, is no reason to end.
+        this.#listener.on('error', (error) => {
+          this.#options.log('error', 'the peer listener failed to accept', { bind, reason: error.message });
+        });
         // After listen() on TCP the address is an AddressInfo.
         resolve((this.#listener.address() as AddressInfo).port);
       });

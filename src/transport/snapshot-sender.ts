@@ -8,7 +8,7 @@ import { encodeChunk } from '../wire/chunk.js';
 import { decodeHello, encodeHello } from '../wire/hello.js';
 import { decodeDone, decodeFrame, helloFrame, partFrame } from '../wire/peer-frames.js';
 import type { ClientStream } from './channel.js';
-import { asBuffer, CONNECT_TIMEOUT_MS, identity, messageOf, PATHS } from './channel.js';
+import { asBuffer, CONNECT_TIMEOUT_MS, identity, faultOf, PATHS } from './channel.js';
 import { Connection } from './connection.js';
 import { helloFault } from './greeting.js';
 
@@ -61,7 +61,7 @@ export class SnapshotSender {
         report(reason, this.#done ? 'done' : 'failed');
       },
       (error: unknown) => {
-        report(messageOf(error), 'failed');
+        report(faultOf(error), 'failed');
       },
     );
   }
@@ -138,7 +138,7 @@ export class SnapshotSender {
       try {
         this.#received(bytes);
       } catch (error) {
-        this.#end(messageOf(error));
+        this.#end(faultOf(error));
       }
     });
   }

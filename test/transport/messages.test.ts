@@ -1,6 +1,8 @@
 import * as grpc from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
+import { AssertionFailed } from '../../src/base/assert.js';
 import type { Append, Message } from '../../src/raft/types.js';
+import type { Event } from '../../src/replica/types.js';
 import { encodeMessage } from '../../src/wire/message.js';
 import { partFrame } from '../../src/wire/peer-frames.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -177,4 +179,24 @@ test('a newer stream of a kind replaces the older one without an ending being to
   expect(n1.all('streamEnded')).toEqual([]);
   await newer.close();
   await until('its end is told', () => n1.all('streamEnded').length === 1);
+});
+
+test('a failed assertion of whoever takes the events is not taken for a fault of the peer', async () => {
+  const others = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  const uncaught: unknown[] = [];
+  process.on('uncaughtException', (error) => uncaught.push(error));
+  try {
+    const defect = new AssertionFailed('a defect of this process');
+    const onEvent = (event: Event): void => {
+      if (event.type === 'message') throw defect;
+    };
+    const [n1, n2] = (await cluster(['n1', 'n2'], { n2: { onEvent } })) as [TestNode, TestNode];
+    n1.send(n1.heartbeat(n2.self, 1));
+    await until('the process has it', () => uncaught.length > 0);
+    expect(uncaught).toEqual([defect]);
+  } finally {
+    process.removeAllListeners('uncaughtException');
+    for (const each of others) process.on('uncaughtException', each);
+  }
 });
