@@ -92,7 +92,16 @@ export class BenchCluster {
       const clientAddress = `127.0.0.1:${ports[at]}`;
       const file = join(home, `${nodeId}.json`);
       const dataDir = join(home, nodeId);
-      const config = { cluster: 'bench', nodeId, dataDir, clientAddress, peerAddress, members, form: true, logLevel: 'error' };
+      const config = {
+        cluster: 'bench',
+        nodeId,
+        dataDir,
+        clientAddress,
+        peerAddress,
+        members,
+        form: true,
+        logLevel: 'error',
+      };
       await writeFile(file, JSON.stringify(config));
       nodes.push({ name: nodeId, clientAddress, file, child: undefined });
     }
@@ -190,7 +199,11 @@ async function freePorts(count) {
   const servers = await Promise.all(
     Array.from({ length: count }, () => {
       const server = createServer();
-      return new Promise((done) => server.listen(0, '127.0.0.1', () => { done(server); }));
+      return new Promise((done) =>
+        server.listen(0, '127.0.0.1', () => {
+          done(server);
+        }),
+      );
     }),
   );
   const ports = servers.map((server) => server.address().port);

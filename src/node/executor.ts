@@ -103,9 +103,6 @@ export function createExecutor(replica: Replica, ports: ExecutorPorts): Executor
         return;
       case 'stopped':
         observer.stopped();
-        return;
-      case 'fatal':
-        fail('assertion', new Error(effect.message));
     }
   }
 

@@ -34,15 +34,23 @@ export async function runNode(config: NodeConfig): Promise<number> {
   });
   const node = new Node(config, ownVersion(), log, (ending) => {
     if (ending.type === 'disk' || ending.type === 'defect') {
-      log.error(ending.type === 'disk' ? 'a write to the disk failed; the process ends' : 'an assertion failed; the process ends', {
-        error: ending.error.message,
-        stack: ending.error.stack ?? '',
-      });
+      log.error(
+        ending.type === 'disk'
+          ? 'a write to the disk failed; the process ends'
+          : 'an assertion failed; the process ends',
+        {
+          error: ending.error.message,
+          stack: ending.error.stack ?? '',
+        },
+      );
       process.exit(EXIT[ending.type]);
     }
     finish(ending);
   });
-  log.info('starting', { ...config, members: config.members.map(({ nodeId, peerAddress }) => `${nodeId}=${peerAddress}`).join(',') });
+  log.info('starting', {
+    ...config,
+    members: config.members.map(({ nodeId, peerAddress }) => `${nodeId}=${peerAddress}`).join(','),
+  });
   const stop = (): void => {
     node.stop();
   };
@@ -68,6 +76,8 @@ export async function runNode(config: NodeConfig): Promise<number> {
 }
 
 function ownVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string };
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  };
   return manifest.version;
 }

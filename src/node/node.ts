@@ -209,10 +209,20 @@ export class Node {
     const dispatch = (event: Event): void => {
       executor.dispatch(event);
     };
-    const hello: Hello = { cluster, incarnation: genesis.incarnation, node, directory, boot: this.#boot, format: FORMAT };
+    const hello: Hello = {
+      cluster,
+      incarnation: genesis.incarnation,
+      node,
+      directory,
+      boot: this.#boot,
+      format: FORMAT,
+    };
     this.#transport.activate(hello);
     this.#calls.attach(dispatch);
-    this.#timers.push(startTicker(tickMs, () => performance.now(), dispatch), this.#watchDisk(dispatch));
+    this.#timers.push(
+      startTicker(tickMs, () => performance.now(), dispatch),
+      this.#watchDisk(dispatch),
+    );
     const { base } = genesis.history;
     this.#log.info('member of a history', { cluster, incarnation: genesis.incarnation, base, directory });
   }

@@ -24,10 +24,18 @@ export function applyUpTo(context: Context, index: number): void {
 /** The state machine is replaced by the snapshot that was received. */
 export function restore(context: Context, meta: SnapshotMeta): void {
   const { incoming, genesis } = context;
-  assert(incoming?.meta.index === meta.index && incoming.meta.term === meta.term, `no staged snapshot at ${meta.index}`);
+  assert(
+    incoming?.meta.index === meta.index && incoming.meta.term === meta.term,
+    `no staged snapshot at ${meta.index}`,
+  );
   assert(meta.index > context.applied, `snapshot at ${meta.index} is behind the applied ${context.applied}`);
   context.incoming = undefined;
-  context.lease = createState(incoming.summary, genesis.history, revisionAt(genesis.history, meta.index), incoming.records);
+  context.lease = createState(
+    incoming.summary,
+    genesis.history,
+    revisionAt(genesis.history, meta.index),
+    incoming.records,
+  );
   context.applied = meta.index;
   context.appliedTerm = meta.term;
   resetCuts(context, meta);
@@ -60,7 +68,10 @@ function applyEntry(context: Context, entry: Entry): void {
 function takePending(leadership: Leadership | undefined, entry: Entry): PendingEntry | undefined {
   const pending = leadership?.pending.get(entry.index);
   if (pending === undefined) return undefined;
-  assert(pending.term === entry.term, `entry ${entry.index} of term ${entry.term} was proposed in term ${pending.term}`);
+  assert(
+    pending.term === entry.term,
+    `entry ${entry.index} of term ${entry.term} was proposed in term ${pending.term}`,
+  );
   leadership?.pending.delete(entry.index);
   return pending;
 }
@@ -81,7 +92,8 @@ function settle(context: Context, leadership: Leadership, applied: Applied, pend
 /** A client that has seen more than this leader ever applied: history was lost, or it speaks of another one (S7). */
 function watchSeen(context: Context, pending: PendingEntry): void {
   const { command } = pending;
-  if (command.type !== 'acquire' || command.seenRevision <= context.lease.revision || context.alarms.has('seen')) return;
+  if (command.type !== 'acquire' || command.seenRevision <= context.lease.revision || context.alarms.has('seen'))
+    return;
   const text =
     `a client has seen revision ${command.seenRevision}, above ${context.lease.revision} of this leader: ` +
     'members may have been rolled back to copies (replace them), or the client still speaks of a cluster from before a restore';
@@ -95,7 +107,13 @@ function audit(context: Context, command: Command | undefined, applied: Applied)
       log(context, 'audit', 'lease expired', { domain: lease.domain, token: lease.token, holder: lease.holder });
     } else if (reason === 'force_released' && command?.type === 'forceRelease') {
       const { by, note } = command;
-      log(context, 'audit', 'lease force-released', { domain: lease.domain, token: lease.token, holder: lease.holder, by, note });
+      log(context, 'audit', 'lease force-released', {
+        domain: lease.domain,
+        token: lease.token,
+        holder: lease.holder,
+        by,
+        note,
+      });
     }
   }
 }

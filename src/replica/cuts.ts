@@ -83,7 +83,10 @@ function advanceKeepFrom(context: Context): void {
   for (const { index } of outgoing.values()) needed = Math.min(needed, index + 1);
   if (needed <= applied && cuts.keptBytes > options.logKeepTransferBytes) {
     for (const { to } of outgoing.values()) {
-      log(context, 'warn', 'ended a snapshot transfer that kept too much log', { to: to.node, limit: options.logKeepTransferBytes });
+      log(context, 'warn', 'ended a snapshot transfer that kept too much log', {
+        to: to.node,
+        limit: options.logKeepTransferBytes,
+      });
       context.out.push({ type: 'abortSnapshot', to });
     }
     outgoing.clear();

@@ -7,7 +7,12 @@
 import { assert } from '../base/assert.js';
 import { digestBytes, digestText } from '../base/digest.js';
 import type { BootId, Incarnation, NodeId } from '../base/ids.js';
-import { BUILD_DATE_UNIX_MS, MAX_CLOCK_AFTER_BUILD_MS, MAX_FLOOR_AHEAD_US, MAX_FORMING_CLOCK_SPREAD_MS } from '../base/limits.js';
+import {
+  BUILD_DATE_UNIX_MS,
+  MAX_CLOCK_AFTER_BUILD_MS,
+  MAX_FLOOR_AHEAD_US,
+  MAX_FORMING_CLOCK_SPREAD_MS,
+} from '../base/limits.js';
 import type { Revision } from '../base/revision.js';
 import { encodeUtf8 } from '../base/utf8.js';
 import type { StateLimits } from '../lease/types.js';
@@ -185,7 +190,8 @@ function tick(machine: Machine): void {
 function takeAsk(machine: Machine, id: number, request: FormRequest): void {
   const { state, options } = machine;
   const { genesis } = request;
-  if (state.type === 'seeking' && genesis?.cluster === options.cluster && lists(genesis, options.self)) store(machine, genesis);
+  if (state.type === 'seeking' && genesis?.cluster === options.cluster && lists(genesis, options.self))
+    store(machine, genesis);
   if (machine.state.type === 'storing') machine.waiting.push(id);
   else respond(machine, id);
 }
@@ -251,7 +257,8 @@ function consider(machine: Machine): void {
     return;
   }
   const smallest = peers.every(({ node }) => options.self.node < node);
-  if (options.form && smallest && answers.length === peers.length && answers.every(({ forming }) => forming)) write(machine, answers);
+  if (options.form && smallest && answers.length === peers.length && answers.every(({ forming }) => forming))
+    write(machine, answers);
 }
 
 /** Why this member cannot go on with what `answer` says; undefined when it can. */
@@ -322,9 +329,12 @@ function write(machine: Machine, answers: readonly FormResponse[]): void {
 /** F1, S8.4: a clock or a floor that no history may begin with. */
 function clockFault(clockUs: number, floor: Revision | undefined): string | undefined {
   const clockMs = clockUs / 1_000;
-  if (clockMs < BUILD_DATE_UNIX_MS) return 'the wall clock is before the date of this release: set the clock, then start again';
-  if (clockMs > BUILD_DATE_UNIX_MS + MAX_CLOCK_AFTER_BUILD_MS) return 'the wall clock is more than 20 years after the date of this release: set the clock, then start again';
-  if (floor !== undefined && floor > clockUs + MAX_FLOOR_AHEAD_US) return `the floor ${floor} is more than 10 years ahead of the clock ${clockUs}: give a floor that was read at a resource`;
+  if (clockMs < BUILD_DATE_UNIX_MS)
+    return 'the wall clock is before the date of this release: set the clock, then start again';
+  if (clockMs > BUILD_DATE_UNIX_MS + MAX_CLOCK_AFTER_BUILD_MS)
+    return 'the wall clock is more than 20 years after the date of this release: set the clock, then start again';
+  if (floor !== undefined && floor > clockUs + MAX_FLOOR_AHEAD_US)
+    return `the floor ${floor} is more than 10 years ahead of the clock ${clockUs}: give a floor that was read at a resource`;
   return undefined;
 }
 
@@ -335,12 +345,14 @@ function sayWhatIsMissing(machine: Machine): void {
   if (!options.form) {
     machine.out.push({
       type: 'log',
-      message: 'the data directory is empty and this node was started without --form: it waits to be added to a cluster. To begin a new cluster, start all members with --form',
+      message:
+        'the data directory is empty and this node was started without --form: it waits to be added to a cluster. To begin a new cluster, start all members with --form',
     });
     return;
   }
   const silent = peers.filter(({ answer }) => answer === undefined).map(({ node }) => node);
   const notForming = peers.filter(({ answer }) => answer !== undefined && !answer.forming).map(({ node }) => node);
   if (silent.length > 0) machine.out.push({ type: 'log', message: `forming waits for ${silent.join(', ')} to answer` });
-  if (notForming.length > 0) machine.out.push({ type: 'log', message: `forming waits for ${notForming.join(', ')} to be started with --form` });
+  if (notForming.length > 0)
+    machine.out.push({ type: 'log', message: `forming waits for ${notForming.join(', ')} to be started with --form` });
 }

@@ -36,7 +36,7 @@ export function followRole(context: Context): void {
     context.leadership = {
       term,
       ready: undefined,
-      served: new Set(),
+      served: new Map(),
       pending: new Map(),
       rounds: [],
       clock: createClock(),
@@ -68,7 +68,8 @@ export function leaderTick(context: Context, leadership: Leadership): void {
   proposeExpire(context, leadership, due.expire);
   proposeCheckpoints(context, leadership, due.checkpoint);
   if (context.lease.holding && !leadership.endHoldProposed && nowMs - ready.since >= context.genesis.holdMs) {
-    leadership.endHoldProposed = proposeInternal(context, leadership, { type: 'endHold', term: leadership.term }) !== undefined;
+    leadership.endHoldProposed =
+      proposeInternal(context, leadership, { type: 'endHold', term: leadership.term }) !== undefined;
   }
   watchHeadroom(context);
 }
@@ -99,7 +100,11 @@ function proposeExpire(context: Context, leadership: Leadership, due: readonly T
 function proposeCheckpoints(context: Context, leadership: Leadership, due: readonly Timed[]): void {
   const { nowMs } = context.time;
   for (const batch of batches(due, 24)) {
-    const leases = batch.map(({ domain, token, deadline }) => ({ domain, token, leftMs: Math.max(0, Math.ceil(deadline - nowMs)) }));
+    const leases = batch.map(({ domain, token, deadline }) => ({
+      domain,
+      token,
+      leftMs: Math.max(0, Math.ceil(deadline - nowMs)),
+    }));
     const index = proposeInternal(context, leadership, { type: 'checkpoint', leases }, undefined, false);
     for (const timed of batch) {
       if (index !== undefined) timed.checkpointIndex = index;

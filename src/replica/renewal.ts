@@ -53,7 +53,7 @@ export function renewNow(
   let open = 1;
   const settled = (): void => {
     open--;
-    if (open === 0) resume();
+    if (open === 0) unlessExpiring(leadership, refs, resume);
   };
   for (const ref of refs) {
     const timed = leadership.clock.timed.get(ref.domain);
@@ -62,6 +62,19 @@ export function renewNow(
     renewOne(context, leadership, timed, arrivedAt, settled);
   }
   afterRound(context, leadership, settled);
+}
+
+/** The last look before an answer: while an Expire of one of the leases is open, its outcome comes first (L2). */
+function unlessExpiring(leadership: Leadership, refs: readonly LeaseRef[], resume: () => void): void {
+  for (const { domain, token } of refs) {
+    const timed = leadership.clock.timed.get(domain);
+    if (timed?.token !== token || timed.expiring === undefined) continue;
+    timed.expiring.push(() => {
+      unlessExpiring(leadership, refs, resume);
+    });
+    return;
+  }
+  resume();
 }
 
 /** As {@link renewNow} for one lease whose answer is confirmed already by its own entry. */
@@ -74,10 +87,20 @@ export function whenAnswerable(
 ): void {
   const timed = leadership.clock.timed.get(lease.domain);
   if (timed?.token !== lease.token) resume();
-  else renewOne(context, leadership, timed, arrivedAt, resume);
+  else {
+    renewOne(context, leadership, timed, arrivedAt, () => {
+      unlessExpiring(leadership, [lease], resume);
+    });
+  }
 }
 
-function renewOne(context: Context, leadership: Leadership, timed: Timed, arrivedAt: number, settled: () => void): void {
+function renewOne(
+  context: Context,
+  leadership: Leadership,
+  timed: Timed,
+  arrivedAt: number,
+  settled: () => void,
+): void {
   if (timed.expiring !== undefined) {
     timed.expiring.push(() => {
       // Decided: ended, or alive and timed again. A renewal that waited counts from its own arrival.
@@ -95,11 +118,7 @@ function renewOne(context: Context, leadership: Leadership, timed: Timed, arrive
     timed.voidWanted = [];
     leadership.voidsWanted.push(timed);
   }
-  timed.voidWanted.push(() => {
-    // A second look: the lease may be expiring by now, and then its outcome comes first (L2).
-    if (timed.live && timed.expiring !== undefined) timed.expiring.push(settled);
-    else settled();
-  });
+  timed.voidWanted.push(settled);
 }
 
 /** Appends the Voids that are wanted, many in an entry. Called at the end of each step; what is not taken stays wanted. */
@@ -124,7 +143,7 @@ export function proposeInternal(
   context: Context,
   leadership: Leadership,
   command: Command,
-  resume: (() => void) | undefined = undefined,
+  resume?: () => void,
   exempt = true,
 ): number | undefined {
   const payload = context.codec.encode(command);

@@ -19,7 +19,7 @@ import { proposeVoids, roundConfirmed } from './renewal.js';
 import { cancelCall, forwardLost, returnResults, routeAll, scanCalls, takeCall, takeForwardResult } from './routing.js';
 import { complete, serve, serveWaiting } from './serving.js';
 import { chunkStaged, chunksEnded, sendSnapshot, snapshotRefused, snapshotSent, takeChunk } from './snapshots.js';
-import { log } from './state.js';
+import { log, originKey } from './state.js';
 import type { Context, Served } from './state.js';
 import { scanTransfers, transferAborted, transferBeforeStop } from './transfer.js';
 import type { Effect, Event, Loaded, ReplicaOptions, Time } from './types.js';
@@ -65,7 +65,10 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
   const { genesis, snapshot, anchor, entries, hard } = loaded;
   const random = createRandom(options.seed);
   const last = entries.at(-1)?.index ?? anchor.index;
-  assert(snapshot.index >= anchor.index && snapshot.index <= last, `cut at ${snapshot.index} outside the log ${anchor.index}–${last}`);
+  assert(
+    snapshot.index >= anchor.index && snapshot.index <= last,
+    `cut at ${snapshot.index} outside the log ${anchor.index}–${last}`,
+  );
   const raft = createRaft(raftOptions(options, nextUint32(random)), { hard, snapshot, anchor, entries });
   const context: Context = {
     options,
@@ -102,7 +105,8 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
 
 function raftOptions(options: ReplicaOptions, seed: number): RaftOptions {
   const ticks = (ms: number): number => Math.max(1, Math.round(ms / options.tickMs));
-  const { self, maxAppendBytes, maxInflightAppends, maxInflightBytes, maxUncommittedBytes, maxUnappliedEntries } = options;
+  const { self, maxAppendBytes, maxInflightAppends, maxInflightBytes, maxUncommittedBytes, maxUnappliedEntries } =
+    options;
   return {
     self,
     heartbeatTicks: ticks(options.heartbeatMs),
@@ -133,10 +137,12 @@ function take(context: Context, event: Exclude<Event, { type: 'tick' }>): void {
       takeForwarded(context, event);
       return;
     case 'forwardCancelled':
-      dropForwarded(context, (served) => served.origin.type === 'peer' && served.origin.node === event.from && served.origin.id === event.id);
+      dropForwarded(context, originKey({ type: 'peer', node: event.from, id: event.id }));
       return;
     case 'forwarderLost':
-      dropForwarded(context, (served) => served.origin.type === 'peer' && served.origin.node === event.node);
+      for (const [key, { origin }] of context.leadership?.served ?? []) {
+        if (origin.type === 'peer' && origin.node === event.node) dropForwarded(context, key);
+      }
       return;
     case 'forwardResult':
       takeForwardResult(context, event.from, event.id, event.result);
@@ -183,8 +189,11 @@ function take(context: Context, event: Exclude<Event, { type: 'tick' }>): void {
       return;
     case 'stop':
       if (context.stopping !== undefined) return;
-      context.stopping = { since: context.time.nowMs, done: false };
-      if (context.leadership !== undefined) transferBeforeStop(context);
+      context.stopping = {
+        since: context.time.nowMs,
+        handingOver: context.leadership !== undefined && transferBeforeStop(context),
+        done: false,
+      };
   }
 }
 
@@ -193,7 +202,10 @@ function tick(context: Context): void {
   const since = context.lastTickAt === undefined ? options.tickMs : time.nowMs - context.lastTickAt;
   const ticks = Math.min(MAX_TICKS_AT_ONCE, Math.floor(since / options.tickMs));
   // What is left of a tick counts for the next one; what a long stall left over does not.
-  context.lastTickAt = ticks === MAX_TICKS_AT_ONCE ? time.nowMs : (context.lastTickAt ?? time.nowMs - options.tickMs) + ticks * options.tickMs;
+  context.lastTickAt =
+    ticks === MAX_TICKS_AT_ONCE
+      ? time.nowMs
+      : (context.lastTickAt ?? time.nowMs - options.tickMs) + ticks * options.tickMs;
   for (let i = 0; i < ticks; i++) handle(context, step(context.raft, { type: 'tick' }));
   handle(context, watchDisk(context));
   if (context.leadership !== undefined) leaderTick(context, context.leadership);
@@ -294,21 +306,19 @@ function takeForwarded(context: Context, event: Extract<Event, { type: 'forwarde
   else serve(context, context.leadership, served);
 }
 
-function dropForwarded(context: Context, dropped: (served: Served) => boolean): void {
-  const { leadership } = context;
-  if (leadership === undefined) return;
-  for (const served of leadership.served) {
-    if (!dropped(served)) continue;
-    served.done = true;
-    leadership.served.delete(served);
-  }
+function dropForwarded(context: Context, key: string): void {
+  const served = context.leadership?.served.get(key);
+  if (served === undefined) return;
+  served.done = true;
+  context.leadership?.served.delete(key);
 }
 
 /** Tells health when this node begins or stops to be able to serve: it leads and is ready, or knows who leads. */
 function showServing(context: Context): void {
   const leader = leaderOf(context.raft)?.node;
   const leads = leader === context.options.self.node;
-  const serving = context.stopping === undefined && leader !== undefined && (!leads || context.leadership?.ready !== undefined);
+  const serving =
+    context.stopping === undefined && leader !== undefined && (!leads || context.leadership?.ready !== undefined);
   if (context.serving?.serving === serving && context.serving.leader === leader) return;
   context.serving = { serving, leader };
   context.out.push({ type: 'serving', serving, leader });
@@ -317,7 +327,8 @@ function showServing(context: Context): void {
 function stopWhenIdle(context: Context): void {
   const { stopping, options, time } = context;
   if (stopping === undefined || stopping.done) return;
-  const idle = context.leadership === undefined && context.calls.size === 0;
+  if (context.leadership === undefined) stopping.handingOver = false;
+  const idle = !stopping.handingOver && context.calls.size === 0;
   if (!idle && time.nowMs - stopping.since < STOP_WAITS * options.electionMaxMs) return;
   stopping.done = true;
   context.out.push({ type: 'stopped' });

@@ -12,7 +12,7 @@ import { revisionAt } from '../base/revision.js';
 import { commitIndex, leaderOf } from '../raft/view.js';
 import { serve } from './serving.js';
 import { answerHere } from './local.js';
-import { failed } from './state.js';
+import { failed, originKey } from './state.js';
 import { headerOf } from './header.js';
 import type { Context, EntryCall, Served } from './state.js';
 import type { CallId, CallResult, Event } from './types.js';
@@ -82,7 +82,14 @@ export function route(context: Context, entry: EntryCall): void {
     entry.at = { type: 'forwarded', to: leader.node };
     entry.attempted = true;
     const { id, principal, call } = entry;
-    context.out.push({ type: 'forward', to: leader.node, id, principal, timeoutMs: Math.max(1, entry.deadline - nowMs), call });
+    context.out.push({
+      type: 'forward',
+      to: leader.node,
+      id,
+      principal,
+      timeoutMs: Math.max(1, entry.deadline - nowMs),
+      call,
+    });
     return;
   }
   if (context.held > context.options.maxHeldCalls) {
@@ -125,7 +132,8 @@ export function takeForwardResult(context: Context, from: NodeId, id: CallId, re
 /** The forward stream to `node` ended: what was under way there is passed on again, or ends as unknown. */
 export function forwardLost(context: Context, node: NodeId): void {
   for (const entry of context.calls.values()) {
-    if (entry.at.type === 'forwarded' && entry.at.to === node) takeBack(context, entry, context.time.nowMs + RETRY_FORWARD_MS);
+    if (entry.at.type === 'forwarded' && entry.at.to === node)
+      takeBack(context, entry, context.time.nowMs + RETRY_FORWARD_MS);
   }
 }
 
@@ -137,7 +145,13 @@ export function takeBack(context: Context, entry: EntryCall, notBefore: number):
   assert(entry.at.type !== 'held', `call ${entry.id} is taken back while held`);
   if (entry.call.type === 'forceRelease' || entry.call.type === 'transferLeadership') {
     finish(context, entry.id);
-    fail(context, entry.id, 'LEADER_CHANGED', 'the leader changed while the call was under way; see what became of it, then repeat', 'unknown');
+    fail(
+      context,
+      entry.id,
+      'LEADER_CHANGED',
+      'the leader changed while the call was under way; see what became of it, then repeat',
+      'unknown',
+    );
     return;
   }
   entry.at = { type: 'held', since: context.time.nowMs, notBefore };
@@ -153,7 +167,7 @@ export function cancelCall(context: Context, id: CallId): void {
   if (entry.at.type === 'forwarded') context.out.push({ type: 'forwardCancel', to: entry.at.to, id });
   if (entry.at.type === 'served') {
     entry.at.served.done = true;
-    context.leadership?.served.delete(entry.at.served);
+    context.leadership?.served.delete(originKey(entry.at.served.origin));
   }
 }
 
@@ -169,7 +183,13 @@ export function scanCalls(context: Context): void {
       const outcome = entry.attempted || (at.type === 'served' && at.served.proposed) ? 'unknown' : 'not-done';
       cancelCall(context, entry.id);
       const waited = heldTooLong ? `for ${HOLD_WITHOUT_LEADER_MS} ms` : 'until shortly before its deadline';
-      fail(context, entry.id, 'NO_LEADER', `node ${context.options.self.node} held the call ${waited} and no leader answered it`, outcome);
+      fail(
+        context,
+        entry.id,
+        'NO_LEADER',
+        `node ${context.options.self.node} held the call ${waited} and no leader answered it`,
+        outcome,
+      );
     } else if (at.type === 'held' && at.notBefore <= nowMs) route(context, entry);
   }
 }

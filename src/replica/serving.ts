@@ -15,7 +15,7 @@ import type { Effect as RaftEffect } from '../raft/types.js';
 import { diskIsLow } from './disk.js';
 import { domainAnswer } from './local.js';
 import { afterRound, renewNow, whenAnswerable } from './renewal.js';
-import { failed } from './state.js';
+import { failed, originKey } from './state.js';
 import type { Context, Leadership, PendingEntry, Served } from './state.js';
 import { transferTo } from './transfer.js';
 import type { CallResult } from './types.js';
@@ -23,7 +23,7 @@ import { leaseState, leaseView } from './views.js';
 
 /** Takes a call to serve. It is answered exactly once through `context.completed`, unless it is cancelled. */
 export function serve(context: Context, leadership: Leadership, served: Served): void {
-  leadership.served.add(served);
+  leadership.served.set(originKey(served.origin), served);
   if (leadership.ready === undefined) leadership.waiting.push(served);
   else start(context, leadership, served);
 }
@@ -35,11 +35,14 @@ export function serveWaiting(context: Context, leadership: Leadership): void {
 
 /** Gives every open call back: this node stops leading. */
 export function handBack(context: Context, leadership: Leadership): void {
-  for (const served of leadership.served) {
+  for (const served of leadership.served.values()) {
     // A hand-over that somebody asked for is answered by its own outcome.
     if (served.call.type === 'transferLeadership') continue;
     served.done = true;
-    context.completed.push({ served, result: { type: 'notLeader', outcome: served.proposed ? 'unknown' : 'not-done' } });
+    context.completed.push({
+      served,
+      result: { type: 'notLeader', outcome: served.proposed ? 'unknown' : 'not-done' },
+    });
   }
   leadership.served.clear();
 }
@@ -48,7 +51,7 @@ export function handBack(context: Context, leadership: Leadership): void {
 export function complete(context: Context, served: Served, result: CallResult): void {
   if (served.done) return;
   served.done = true;
-  context.leadership?.served.delete(served);
+  context.leadership?.served.delete(originKey(served.origin));
   context.completed.push({ served, result });
 }
 
@@ -92,11 +95,22 @@ function start(context: Context, leadership: Leadership, served: Served): void {
   }
 }
 
-function startAcquire(context: Context, leadership: Leadership, served: Served, call: AcquireCall, owner: string): void {
+function startAcquire(
+  context: Context,
+  leadership: Leadership,
+  served: Served,
+  call: AcquireCall,
+  owner: string,
+): void {
   const known = findRequest(context.lease, call.requestId);
   if (known === undefined && diskIsLow(context)) {
     const { diskFloorBytes } = context.options;
-    refuse(context, served, 'DISK_FULL', `less than ${diskFloorBytes} bytes are free on the leader or on a majority of the members`);
+    refuse(
+      context,
+      served,
+      'DISK_FULL',
+      `less than ${diskFloorBytes} bytes are free on the leader or on a majority of the members`,
+    );
     return;
   }
   if (known?.type === 'live') {
@@ -113,11 +127,20 @@ function startAcquire(context: Context, leadership: Leadership, served: Served, 
   }
   const { domain, requestId, holder, ttlMs, metadata, seenRevision } = call;
   const atUnixMs = context.time.unixMs;
-  propose(context, leadership, { type: 'acquire', domain, requestId, holder, ttlMs, metadata, seenRevision, atUnixMs, owner }, served);
+  propose(
+    context,
+    leadership,
+    { type: 'acquire', domain, requestId, holder, ttlMs, metadata, seenRevision, atUnixMs, owner },
+    served,
+  );
 }
 
 function propose(context: Context, leadership: Leadership, command: Command, served: Served): void {
-  const effects = step(context.raft, { type: 'propose', payload: context.codec.encode(command), onlyInTerm: leadership.term });
+  const effects = step(context.raft, {
+    type: 'propose',
+    payload: context.codec.encode(command),
+    onlyInTerm: leadership.term,
+  });
   const [effect] = effects;
   assert(effects.length === 1 && effect !== undefined, 'a proposal has one immediate effect');
   if (effect.type === 'proposed') {
@@ -132,10 +155,20 @@ function rejected(context: Context, leadership: Leadership, served: Served, effe
   assert(effect.type === 'rejected', `a proposal was answered by ${effect.type}`);
   switch (effect.reason) {
     case 'uncommittedLimit':
-      refuse(context, served, 'OVERLOADED', `more than ${context.options.maxUncommittedBytes} bytes wait to be committed`);
+      refuse(
+        context,
+        served,
+        'OVERLOADED',
+        `more than ${context.options.maxUncommittedBytes} bytes wait to be committed`,
+      );
       return;
     case 'unappliedLimit':
-      refuse(context, served, 'OVERLOADED', `more than ${context.options.maxUnappliedEntries} entries wait to be applied`);
+      refuse(
+        context,
+        served,
+        'OVERLOADED',
+        `more than ${context.options.maxUnappliedEntries} entries wait to be applied`,
+      );
       return;
     case 'transferring':
       // Decided within an election time-out: served here then, or handed back for the next leader.
@@ -199,7 +232,11 @@ function answerResult(context: Context, served: Served, result: Exclude<Result, 
       refuse(context, served, 'REQUEST_ID_REUSED', `the request id was used before with another ${result.difference}`);
       return;
     case 'released':
-      answer(context, served, { type: 'release', released: result.released, ended: endedUnless(result.released, result.ended) });
+      answer(context, served, {
+        type: 'release',
+        released: result.released,
+        ended: endedUnless(result.released, result.ended),
+      });
       return;
     case 'withdrawn':
       answer(context, served, { type: 'withdraw' });

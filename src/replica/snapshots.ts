@@ -71,7 +71,8 @@ export function chunkStaged(context: Context, request: number, sequence: number)
 /** The connection on which chunks came ended. What is staged already may still be installed. */
 export function chunksEnded(context: Context, from: Member): void {
   const { incoming } = context;
-  if (incoming !== undefined && memberKey(incoming.from) === memberKey(from) && incoming.last === undefined) context.incoming = undefined;
+  if (incoming !== undefined && memberKey(incoming.from) === memberKey(from) && incoming.last === undefined)
+    context.incoming = undefined;
 }
 
 /** The core does not want what was staged. */

@@ -25,7 +25,11 @@ export interface EntryCall {
   /** True once the call may have reached a log: from then on a failure says `unknown`. */
   attempted: boolean;
   at:
-    | { readonly type: 'held'; readonly since: number; /** Not to be forwarded again before. */ readonly notBefore: number }
+    | {
+        readonly type: 'held';
+        readonly since: number;
+        /** Not to be forwarded again before. */ readonly notBefore: number;
+      }
     | { readonly type: 'forwarded'; readonly to: NodeId }
     | { readonly type: 'served'; readonly served: Served };
 }
@@ -66,7 +70,8 @@ export interface Leadership {
   readonly term: number;
   /** Set when the own no-op is applied; nothing is served before. */
   ready: { readonly since: number } | undefined;
-  readonly served: Set<Served>;
+  /** Open calls, by where they came from: see `originKey`. */
+  readonly served: Map<string, Served>;
   /** By index. */
   readonly pending: Map<number, PendingEntry>;
   /** In the order of their rounds. */
@@ -143,7 +148,9 @@ export interface Context {
   /** Alarms by name, one line each. */
   readonly alarms: Map<string, string>;
   serving: { readonly serving: boolean; readonly leader: NodeId | undefined } | undefined;
-  stopping: { readonly since: number; done: boolean } | undefined;
+  stopping:
+    | { readonly since: number; /** Leadership is to be handed over first. */ handingOver: boolean; done: boolean }
+    | undefined;
   lastTickAt: number | undefined;
   lastScanAt: number;
 }
@@ -168,6 +175,11 @@ export interface WatchdogState {
   readonly writes: Map<string, number>;
   lastStepAt: number | undefined;
   stalled: boolean;
+}
+
+/** Names an open call at the leader. */
+export function originKey(origin: Served['origin']): string {
+  return origin.type === 'own' ? `own/${origin.id}` : `${origin.node}/${origin.id}`;
 }
 
 /** The effect that ends a call with a failure. */

@@ -6,7 +6,7 @@ import { revisionAt } from '../base/revision.js';
 import { step } from '../raft/raft.js';
 import { leaderOf } from '../raft/view.js';
 import type { Member } from '../raft/types.js';
-import { failed, log } from './state.js';
+import { failed, log, originKey } from './state.js';
 import type { Context, Served, TransferWaiter } from './state.js';
 
 /** Begins a hand-over; answered when the new leader has applied its first entry (`newLeaderApplied`). */
@@ -24,7 +24,13 @@ export function transferTo(context: Context, served: Served, to: NodeId | undefi
   const [effect] = step(raft, { type: 'transfer', to: target });
   if (effect?.type === 'rejected') {
     const message = `leadership was not handed over: ${effect.reason === 'notVoter' ? 'the target is no voter, or there is no other' : effect.reason}`;
-    finishTransfer(context, served, failed(failure(effect.reason === 'notVoter' ? 'NOT_A_VOTER' : 'TRANSFER_FAILED', message, { outcome: 'not-done' })));
+    finishTransfer(
+      context,
+      served,
+      failed(
+        failure(effect.reason === 'notVoter' ? 'NOT_A_VOTER' : 'TRANSFER_FAILED', message, { outcome: 'not-done' }),
+      ),
+    );
     return;
   }
   context.transfers.push({ served, term: raft.hard.term, until: context.time.nowMs + 2 * options.electionMaxMs });
@@ -53,10 +59,12 @@ export function scanTransfers(context: Context): void {
   endTransfers(context, (waiter) => waiter.until <= context.time.nowMs, timedOut);
 }
 
-/** A stopping leader hands over to the voter furthest ahead, if there is one. */
-export function transferBeforeStop(context: Context): void {
+/** A stopping leader hands over to the voter furthest ahead. False when there is nobody to hand over to. */
+export function transferBeforeStop(context: Context): boolean {
   const [effect] = step(context.raft, { type: 'transfer', to: undefined });
-  if (effect?.type === 'rejected') log(context, 'warn', 'stopping without handing leadership over', { reason: effect.reason });
+  if (effect?.type !== 'rejected') return true;
+  log(context, 'warn', 'stopping without handing leadership over', { reason: effect.reason });
+  return false;
 }
 
 function endTransfers(
@@ -83,6 +91,6 @@ function finishTransfer(context: Context, served: Served, result: Context['compl
   assert(served.call.type === 'transferLeadership', `a ${served.call.type} ends as a hand-over`);
   if (served.done) return;
   served.done = true;
-  context.leadership?.served.delete(served);
+  context.leadership?.served.delete(originKey(served.origin));
   context.completed.push({ served, result });
 }

@@ -140,7 +140,7 @@ export type Event =
   | { readonly type: 'streamEnded'; readonly node: NodeId }
   /** A stream on which messages to `node` leave ended. */
   | { readonly type: 'unreachable'; readonly node: NodeId }
-  /** Outcome of a `probe`: refused (ECONNREFUSED), accepted by a process with this boot id, or anything else. */
+  /** Outcome of a `probe`: ECONNREFUSED, or anything else (a process that took its place says hello with another boot id). */
   | { readonly type: 'probed'; readonly node: NodeId; readonly outcome: 'refused' | 'other' }
   /** A hello arrived on a new stream from `node`. */
   | { readonly type: 'hello'; readonly node: NodeId; readonly directory: DirectoryId; readonly boot: BootId }
@@ -206,9 +206,7 @@ export type Effect =
       readonly fields: Readonly<Record<string, string | number>>;
     }
   /** Answer to `stop`: nothing is under way any more. */
-  | { readonly type: 'stopped' }
-  /** This process must end (exit code 70): an assertion or a check between members failed. */
-  | { readonly type: 'fatal'; readonly message: string };
+  | { readonly type: 'stopped' };
 
 /** A cut: the state at exactly `meta.index` (design 6). */
 export interface Cut {

@@ -32,7 +32,10 @@ export function watchLoop(context: Context): RaftEffect[] {
   watchdog.lastStepAt = time.nowMs;
   if (gap <= options.electionMaxMs || watchdog.stalled) return [];
   log(context, 'warn', 'the process did not run for longer than the election time-out', { ms: Math.round(gap) });
-  return [...step(context.raft, { type: 'stalled', stalled: true }), ...step(context.raft, { type: 'stalled', stalled: false })];
+  return [
+    ...step(context.raft, { type: 'stalled', stalled: true }),
+    ...step(context.raft, { type: 'stalled', stalled: false }),
+  ];
 }
 
 /** Called at each tick: is the oldest write overdue? */

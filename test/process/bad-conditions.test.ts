@@ -20,10 +20,24 @@ const INVALID_ARGUMENT = 3;
 
 function acquireOf(domain: string, more: Partial<AcquireCall> = {}): AcquireCall {
   const requestId = randomUUID() as RequestId;
-  return { type: 'acquire', domain: domain as Domain, requestId, holder: 'test', ttlMs: 60_000, metadata: [], seenRevision: ZERO_REVISION, ...more };
+  return {
+    type: 'acquire',
+    domain: domain as Domain,
+    requestId,
+    holder: 'test',
+    ttlMs: 60_000,
+    metadata: [],
+    seenRevision: ZERO_REVISION,
+    ...more,
+  };
 }
 
-async function errorOf(cluster: ProcessCluster, node: ProcessNode, call: Call, timeoutMs?: number): Promise<ServiceError> {
+async function errorOf(
+  cluster: ProcessCluster,
+  node: ProcessNode,
+  call: Call,
+  timeoutMs?: number,
+): Promise<ServiceError> {
   try {
     await cluster.call(node, call, timeoutMs);
   } catch (error) {
@@ -110,7 +124,15 @@ describe('disks that are not what they should be', () => {
 
 describe('wrong usage', () => {
   it('lists every fault of configuration and flags at once and exits with 2', async () => {
-    const { stderr, code } = await start('--cluster', 'a b', '--node-id', 'x', '--election-max-ms', '1', '--no-such-flag');
+    const { stderr, code } = await start(
+      '--cluster',
+      'a b',
+      '--node-id',
+      'x',
+      '--election-max-ms',
+      '1',
+      '--no-such-flag',
+    );
     expect(code).toBe(2);
     for (const part of ['cluster', 'dataDir', 'members', 'no-such-flag']) expect(stderr).toContain(part);
   });
@@ -133,7 +155,8 @@ describe('wrong usage', () => {
     if (node === undefined) throw new Error('a node expected');
     const error = await errorOf(cluster, node, acquireOf('a//b', { ttlMs: 10, holder: 'x'.repeat(256) }));
     expect(error.code).toBe(INVALID_ARGUMENT);
-    for (const part of ['domain', 'ttl_ms', '3000', 'holder', '255']) expect(error.details.replaceAll(/[\s ](?=\d{3})/g, '')).toContain(part);
+    for (const part of ['domain', 'ttl_ms', '3000', 'holder', '255'])
+      expect(error.details.replaceAll(/[\s ](?=\d{3})/g, '')).toContain(part);
     const leases = Array.from({ length: 1_001 }, () => ({ domain: 'd' as Domain, token: 5 as never }));
     expect((await errorOf(cluster, node, { type: 'renew', leases })).details).toMatch(/leases.*1.?000/);
   });
@@ -152,7 +175,10 @@ describe('disks that are full', () => {
     }
     const [one] = cluster.nodes;
     if (one === undefined) throw new Error('nodes expected');
-    await until('the refusal', async () => (await errorOf(cluster, one, acquireOf(randomUUID()))).code === RESOURCE_EXHAUSTED);
+    await until(
+      'the refusal',
+      async () => Number((await errorOf(cluster, one, acquireOf(randomUUID()))).code) === RESOURCE_EXHAUSTED,
+    );
     const error = await errorOf(cluster, one, acquireOf('refused'));
     expect(error.metadata.get('fencepost-reason')).toEqual(['DISK_FULL']);
     const lease = { domain: 'before' as Domain, token: token as never };
@@ -167,42 +193,47 @@ describe('disks that are full', () => {
     expect(await grantedAt(cluster, one, 'refused')).toBeGreaterThan(0);
   });
 
-  it.skipIf(process.getuid?.() !== 0)('a failed write ends the process with 74, and nothing acknowledged is lost (needs root: mounts a small disk)', async () => {
-    await using cluster = await ProcessCluster.create();
-    const [, , victim] = cluster.nodes;
-    if (victim === undefined) throw new Error('three nodes expected');
-    await mkdir(victim.dataDir);
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', victim.dataDir]);
-    try {
-      for (const node of cluster.nodes) cluster.start(node);
-      const leader = await cluster.untilLeader();
-      const [entry] = cluster.others(victim);
-      if (entry === undefined) throw new Error('three nodes expected');
-      const tokens = new Map<Domain, number>();
-      const fill = [['k', 'x'.repeat(4_000)]] as const;
-      while (victim.child !== undefined && tokens.size < 5_000) {
-        const domain = `fill/${tokens.size}` as Domain;
-        const { answer } = await cluster.call(entry, acquireOf(domain, { metadata: fill }), 20_000);
-        if (answer.outcome.type === 'granted') tokens.set(domain, answer.outcome.lease.token);
+  it.skipIf(process.getuid?.() !== 0)(
+    'a failed write ends the process with 74, and nothing acknowledged is lost (needs root: mounts a small disk)',
+    async () => {
+      await using cluster = await ProcessCluster.create();
+      const [, , victim] = cluster.nodes;
+      if (victim === undefined) throw new Error('three nodes expected');
+      await mkdir(victim.dataDir);
+      await run('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', victim.dataDir]);
+      try {
+        for (const node of cluster.nodes) cluster.start(node);
+        const leader = await cluster.untilLeader();
+        const [entry] = cluster.others(victim);
+        if (entry === undefined) throw new Error('three nodes expected');
+        const tokens = new Map<Domain, number>();
+        const fill = [['k', 'x'.repeat(4_000)]] as const;
+        while (victim.child !== undefined && tokens.size < 5_000) {
+          const domain = `fill/${tokens.size}` as Domain;
+          const { answer } = await cluster.call(entry, acquireOf(domain, { metadata: fill }), 20_000);
+          if (answer.outcome.type === 'granted') tokens.set(domain, answer.outcome.lease.token);
+        }
+        expect(await victim.exited, victim.log).toBe(74);
+        expect(victim.log).toContain('a write to the disk failed');
+        const leases = [...tokens].map(([domain, token]) => ({ domain, token: token as never })).slice(-1_000);
+        const { answer } = await cluster.call(entry, { type: 'renew', leases });
+        expect(answer.results.every(({ type }) => type === 'live')).toBe(true);
+        expect(leader).toBeDefined();
+        // With room again it comes back and catches up.
+        await run('mount', ['-o', 'remount,size=200m', victim.dataDir]);
+        cluster.start(victim);
+        await until('the member to be back', async () => {
+          const [mine, its] = await Promise.all(
+            [entry, victim].map(async (node) => (await cluster.call(node, { type: 'getStateHash' })).answer),
+          );
+          return mine?.hash === its?.hash;
+        });
+      } finally {
+        await cluster.kill(victim);
+        await run('umount', [victim.dataDir]);
       }
-      expect(await victim.exited, victim.log).toBe(74);
-      expect(victim.log).toContain('a write to the disk failed');
-      const leases = [...tokens].map(([domain, token]) => ({ domain, token: token as never })).slice(-1_000);
-      const { answer } = await cluster.call(entry, { type: 'renew', leases });
-      expect(answer.results.every(({ type }) => type === 'live')).toBe(true);
-      expect(leader).toBeDefined();
-      // With room again it comes back and catches up.
-      await run('mount', ['-o', 'remount,size=200m', victim.dataDir]);
-      cluster.start(victim);
-      await until('the member to be back', async () => {
-        const [mine, its] = await Promise.all([entry, victim].map(async (node) => (await cluster.call(node, { type: 'getStateHash' })).answer));
-        return mine?.hash === its?.hash;
-      });
-    } finally {
-      await cluster.kill(victim);
-      await run('umount', [victim.dataDir]);
-    }
-  });
+    },
+  );
 });
 
 /** Runs `fencepost start` to its end. */

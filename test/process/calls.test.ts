@@ -8,7 +8,15 @@ import type { ProcessNode } from './cluster.js';
 
 function acquireOf(domain: string, ttlMs = 60_000): AcquireCall {
   const requestId = randomUUID() as RequestId;
-  return { type: 'acquire', domain: domain as Domain, requestId, holder: 'test', ttlMs, metadata: [], seenRevision: ZERO_REVISION };
+  return {
+    type: 'acquire',
+    domain: domain as Domain,
+    requestId,
+    holder: 'test',
+    ttlMs,
+    metadata: [],
+    seenRevision: ZERO_REVISION,
+  };
 }
 
 /** A stock client that retries nothing, on one node. */
@@ -77,12 +85,19 @@ describe('a call at any node', () => {
     if (entry === undefined) throw new Error('three nodes expected');
     const token = await granted(entry, 'paused');
     cluster.signal(leader, 'SIGSTOP');
-    const atOld = cluster.call(leader, { type: 'verify', lease: { domain: 'paused' as Domain, token: token as never }, freshness: 'linearizable' }, 30_000);
+    const atOld = cluster.call(
+      leader,
+      { type: 'verify', lease: { domain: 'paused' as Domain, token: token as never }, freshness: 'linearizable' },
+      30_000,
+    );
     await until('another leader', async () => {
       const found = await cluster.status(entry);
       return found.leader !== undefined && found.leader !== leader.name;
     });
-    const released = await cluster.call(entry, { type: 'release', lease: { domain: 'paused' as Domain, token: token as never } });
+    const released = await cluster.call(entry, {
+      type: 'release',
+      lease: { domain: 'paused' as Domain, token: token as never },
+    });
     expect(released.answer.released).toBe(true);
     cluster.signal(leader, 'SIGCONT');
     const { answer } = await atOld;
@@ -92,7 +107,9 @@ describe('a call at any node', () => {
   it('members agree on the state', async () => {
     await cluster.untilLeader();
     await until('equal hashes', async () => {
-      const hashes = await Promise.all(cluster.nodes.map(async (node) => (await cluster.call(node, { type: 'getStateHash' })).answer));
+      const hashes = await Promise.all(
+        cluster.nodes.map(async (node) => (await cluster.call(node, { type: 'getStateHash' })).answer),
+      );
       return new Set(hashes.map(({ revision, hash }) => `${revision} ${hash}`)).size === 1;
     });
   });

@@ -91,7 +91,16 @@ export class ProcessCluster implements AsyncDisposable {
   async configure(node: ProcessNode, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const { name, clientAddress, peerAddress, dataDir } = node;
     const members = this.nodes.map((each) => ({ nodeId: each.name, peerAddress: each.peerAddress }));
-    const config = { cluster: 'test', nodeId: name, dataDir, clientAddress, peerAddress, members, form: true, diskFloorBytes: 0 };
+    const config = {
+      cluster: 'test',
+      nodeId: name,
+      dataDir,
+      clientAddress,
+      peerAddress,
+      members,
+      form: true,
+      diskFloorBytes: 0,
+    };
     await writeFile(this.#configFile(node), JSON.stringify({ ...config, ...this.#settings.config, ...more }));
   }
 
@@ -133,7 +142,11 @@ export class ProcessCluster implements AsyncDisposable {
   }
 
   /** One call to one node by a stock gRPC client that retries nothing. */
-  call<T extends Call>(node: ProcessNode, call: T, timeoutMs = 10_000): Promise<{ readonly header: Header | undefined; readonly answer: Extract<Answer, { type: T['type'] }> }> {
+  call<T extends Call>(
+    node: ProcessNode,
+    call: T,
+    timeoutMs = 10_000,
+  ): Promise<{ readonly header: Header | undefined; readonly answer: Extract<Answer, { type: T['type'] }> }> {
     let client = this.#clients.get(node.name);
     if (client === undefined) {
       client = new Client(node.clientAddress, credentials.createInsecure(), {
@@ -181,7 +194,12 @@ export class ProcessCluster implements AsyncDisposable {
 
   async untilLeader(limitMs = 30_000): Promise<ProcessNode> {
     let found: ProcessNode | undefined;
-    await until('a leader', async () => (found = await this.leader()) !== undefined, limitMs, () => this.logs());
+    await until(
+      'a leader',
+      async () => (found = await this.leader()) !== undefined,
+      limitMs,
+      () => this.logs(),
+    );
     if (found === undefined) throw new Error('no leader');
     return found;
   }
@@ -208,7 +226,12 @@ export class ProcessCluster implements AsyncDisposable {
 }
 
 /** Waits for a condition; throws with what was waited for and `more()`. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>, limitMs = 30_000, more: () => string = () => ''): Promise<void> {
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  limitMs = 30_000,
+  more: () => string = () => '',
+): Promise<void> {
   const end = Date.now() + limitMs;
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`not within ${limitMs} ms: ${what}\n${more()}`);

@@ -68,7 +68,9 @@ export class Soak {
     const leases: LeaseRef[] = [...this.kept].map(([domain, token]) => ({ domain, token }));
     for (let from = 0; from < leases.length; from += 1_000) {
       const part = leases.slice(from, from + 1_000);
-      const results = await this.#repeat(async (node) => (await this.#cluster.call(node, { type: 'renew', leases: part }, 5_000)).answer.results);
+      const results = await this.#repeat(
+        async (node) => (await this.#cluster.call(node, { type: 'renew', leases: part }, 5_000)).answer.results,
+      );
       for (const [at, result] of results.entries()) {
         const lease = part[at];
         if (lease === undefined || result.type === 'live') continue;
@@ -115,14 +117,17 @@ export class Soak {
       metadata: [],
       seenRevision: this.#seen,
     };
-    const { outcome } = await this.#repeat<AcquireAnswer>(async (node) => (await this.#cluster.call(node, call, 5_000)).answer);
+    const { outcome } = await this.#repeat<AcquireAnswer>(
+      async (node) => (await this.#cluster.call(node, call, 5_000)).answer,
+    );
     if (outcome.type !== 'granted') {
       this.violations.push(`${domain} is free and was not granted: ${JSON.stringify(outcome)}`);
       return undefined;
     }
     const { token } = outcome.lease;
     const before = this.#greatest.get(domain);
-    if (before !== undefined && token <= before) this.violations.push(`${domain} was granted with ${token} after ${before}`);
+    if (before !== undefined && token <= before)
+      this.violations.push(`${domain} was granted with ${token} after ${before}`);
     this.#greatest.set(domain, token);
     this.kept.set(domain, token);
     this.grants++;
@@ -131,8 +136,13 @@ export class Soak {
   }
 
   async #release(lease: LeaseRef): Promise<void> {
-    const answer = await this.#repeat(async (node) => (await this.#cluster.call(node, { type: 'release', lease }, 5_000)).answer);
-    if (!answer.released) this.violations.push(`lost before its release: ${lease.domain} ${lease.token} is ${answer.ended?.reason ?? 'gone'}`);
+    const answer = await this.#repeat(
+      async (node) => (await this.#cluster.call(node, { type: 'release', lease }, 5_000)).answer,
+    );
+    if (!answer.released)
+      this.violations.push(
+        `lost before its release: ${lease.domain} ${lease.token} is ${answer.ended?.reason ?? 'gone'}`,
+      );
     this.kept.delete(lease.domain);
   }
 

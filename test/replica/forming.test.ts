@@ -25,7 +25,7 @@ class Town {
   readonly members = new Map<string, Member>();
   readonly down = new Set<string>();
   /** Whose stores are carried out. */
-  storing = (_name: string): boolean => true;
+  storing: (name: string) => boolean = () => true;
   #asks = new Map<string, { from: Member; to: Member }>();
   #made = 0;
 
@@ -47,7 +47,16 @@ class Town {
       genesis: undefined,
       ...more,
     };
-    const member: Member = { name, options, forming: undefined, genesis: undefined, formed: undefined, refused: undefined, wallAheadMs: 0, logs: [] };
+    const member: Member = {
+      name,
+      options,
+      forming: undefined,
+      genesis: undefined,
+      formed: undefined,
+      refused: undefined,
+      wallAheadMs: 0,
+      logs: [],
+    };
     this.members.set(name, member);
     this.start(name);
     return member;
@@ -62,7 +71,12 @@ class Town {
   start(name: string): void {
     const member = this.member(name);
     member.formed = undefined;
-    member.forming = createForming({ ...member.options, boot: this.#hex() as BootId, incarnation: this.#hex() as Incarnation, genesis: member.genesis });
+    member.forming = createForming({
+      ...member.options,
+      boot: this.#hex() as BootId,
+      incarnation: this.#hex() as Incarnation,
+      genesis: member.genesis,
+    });
   }
 
   stop(name: string): void {
@@ -107,7 +121,8 @@ class Town {
       case 'respond': {
         const ask = this.#asks.get(String(effect.id));
         this.#asks.delete(String(effect.id));
-        if (ask !== undefined) this.step(ask.from, { type: 'answered', node: member.options.self.node, response: effect.response });
+        if (ask !== undefined)
+          this.step(ask.from, { type: 'answered', node: member.options.self.node, response: effect.response });
         return;
       }
       case 'store':

@@ -1,6 +1,17 @@
 /** Short ways to say what a client sends and what it should get. */
 import { expect } from 'vitest';
-import type { AcquireAnswer, AcquireCall, Answer, EndedView, GetAnswer, LeaseRef, LeaseView, ReleaseAnswer, RenewAnswer, VerifyAnswer } from '../../src/base/api.js';
+import type {
+  AcquireAnswer,
+  AcquireCall,
+  Answer,
+  EndedView,
+  GetAnswer,
+  LeaseRef,
+  LeaseView,
+  ReleaseAnswer,
+  RenewAnswer,
+  VerifyAnswer,
+} from '../../src/base/api.js';
 import type { Failure } from '../../src/base/errors.js';
 import type { Domain, RequestId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
@@ -40,7 +51,12 @@ export function failureOf(result: CallResult): Failure {
 }
 
 /** Acquires through a node; the outcome. */
-export async function acquire(cluster: MemoryCluster, node: string, call: AcquireCall, timeoutMs = 10_000): Promise<AcquireAnswer['outcome']> {
+export async function acquire(
+  cluster: MemoryCluster,
+  node: string,
+  call: AcquireCall,
+  timeoutMs = 10_000,
+): Promise<AcquireAnswer['outcome']> {
   const answer = answerOf(await cluster.answered(cluster.call(node, call, timeoutMs)));
   if (answer.type !== 'acquire') throw new Error(`an acquire was answered by ${answer.type}`);
   expect(answer.requestId).toBe(call.requestId);
@@ -48,14 +64,23 @@ export async function acquire(cluster: MemoryCluster, node: string, call: Acquir
 }
 
 /** Acquires and must be granted. */
-export async function granted(cluster: MemoryCluster, node: string, call: AcquireCall, timeoutMs = 10_000): Promise<LeaseView> {
+export async function granted(
+  cluster: MemoryCluster,
+  node: string,
+  call: AcquireCall,
+  timeoutMs = 10_000,
+): Promise<LeaseView> {
   const outcome = await acquire(cluster, node, call, timeoutMs);
   if (outcome.type !== 'granted') throw new Error(`not granted: ${JSON.stringify(outcome)}`);
   expect(outcome.lease.domain).toBe(call.domain);
   return outcome.lease;
 }
 
-export async function renew(cluster: MemoryCluster, node: string, ...leases: LeaseRef[]): Promise<RenewAnswer['results']> {
+export async function renew(
+  cluster: MemoryCluster,
+  node: string,
+  ...leases: LeaseRef[]
+): Promise<RenewAnswer['results']> {
   const answer = answerOf(await cluster.answered(cluster.call(node, { type: 'renew', leases: leases.map(refOf) })));
   if (answer.type !== 'renew') throw new Error(`a renew was answered by ${answer.type}`);
   return answer.results;
@@ -68,13 +93,22 @@ export async function release(cluster: MemoryCluster, node: string, lease: Lease
 }
 
 export async function verify(cluster: MemoryCluster, node: string, lease: LeaseRef): Promise<VerifyAnswer['outcome']> {
-  const answer = answerOf(await cluster.answered(cluster.call(node, { type: 'verify', lease: refOf(lease), freshness: 'linearizable' })));
+  const answer = answerOf(
+    await cluster.answered(cluster.call(node, { type: 'verify', lease: refOf(lease), freshness: 'linearizable' })),
+  );
   if (answer.type !== 'verify') throw new Error(`a verify was answered by ${answer.type}`);
   return answer.outcome;
 }
 
-export async function get(cluster: MemoryCluster, node: string, domain: string, freshness: 'linearizable' | 'local' = 'linearizable'): Promise<GetAnswer> {
-  const answer = answerOf(await cluster.answered(cluster.call(node, { type: 'get', domain: domain as Domain, freshness })));
+export async function get(
+  cluster: MemoryCluster,
+  node: string,
+  domain: string,
+  freshness: 'linearizable' | 'local' = 'linearizable',
+): Promise<GetAnswer> {
+  const answer = answerOf(
+    await cluster.answered(cluster.call(node, { type: 'get', domain: domain as Domain, freshness })),
+  );
   if (answer.type !== 'get') throw new Error(`a get was answered by ${answer.type}`);
   return answer;
 }

@@ -1,7 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import type { Revision } from '../../src/base/revision.js';
 import { MemoryCluster } from '../support/memory-cluster.js';
-import { acquire, acquireOf, answerOf, endedOf, expectEqualStates, failureOf, get, granted, others, refOf, release, renew, verify } from './helpers.js';
+import {
+  acquire,
+  acquireOf,
+  answerOf,
+  endedOf,
+  expectEqualStates,
+  failureOf,
+  get,
+  granted,
+  others,
+  refOf,
+  release,
+  renew,
+  verify,
+} from './helpers.js';
 
 describe('leases on a healthy cluster', () => {
   it('grants a free domain with a token above the base, and refuses a held one', async () => {
@@ -63,7 +77,11 @@ describe('leases on a healthy cluster', () => {
     answerOf(await cluster.answered(cluster.call(leader, { type: 'withdraw', domain, requestId })));
     expect((await get(cluster, leader, 'd')).lease).toBeUndefined();
     const late = acquireOf('e');
-    answerOf(await cluster.answered(cluster.call(leader, { type: 'withdraw', domain: late.domain, requestId: late.requestId })));
+    answerOf(
+      await cluster.answered(
+        cluster.call(leader, { type: 'withdraw', domain: late.domain, requestId: late.requestId }),
+      ),
+    );
     expect(endedOf(await acquire(cluster, leader, late)).reason).toBe('withdrawn');
     expect((await get(cluster, leader, 'e')).lease).toBeUndefined();
   });
@@ -83,12 +101,26 @@ describe('leases on a healthy cluster', () => {
     const cluster = new MemoryCluster();
     const leader = await cluster.untilLeader();
     const lease = await granted(cluster, leader, acquireOf('d'));
-    const wrong = cluster.call(leader, { type: 'forceRelease', domain: lease.domain, token: (lease.token - 1) as Revision, note: 'n' });
+    const wrong = cluster.call(leader, {
+      type: 'forceRelease',
+      domain: lease.domain,
+      token: (lease.token - 1) as Revision,
+      note: 'n',
+    });
     expect(answerOf(await cluster.answered(wrong))).toMatchObject({ released: false, currentToken: lease.token });
-    const right = cluster.call(leader, { type: 'forceRelease', domain: lease.domain, token: lease.token, note: 'host is gone' });
+    const right = cluster.call(leader, {
+      type: 'forceRelease',
+      domain: lease.domain,
+      token: lease.token,
+      note: 'host is gone',
+    });
     expect(answerOf(await cluster.answered(right))).toMatchObject({ released: true });
     const [state] = await renew(cluster, leader, lease);
-    expect(endedOf(state ?? { type: 'nothing' })).toMatchObject({ reason: 'force_released', note: 'host is gone', by: 'addr:test' });
+    expect(endedOf(state ?? { type: 'nothing' })).toMatchObject({
+      reason: 'force_released',
+      note: 'host is gone',
+      by: 'addr:test',
+    });
   });
 
   it('writes nothing for a renewal', async () => {

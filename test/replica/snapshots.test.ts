@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryCluster } from '../support/memory-cluster.js';
-import { acquire, acquireOf, answerOf, endedOf, expectEqualStates, failureOf, granted, others, release, renew } from './helpers.js';
+import {
+  acquire,
+  acquireOf,
+  answerOf,
+  endedOf,
+  expectEqualStates,
+  failureOf,
+  granted,
+  others,
+  release,
+  renew,
+} from './helpers.js';
 
 /** Cuts often, keeps almost no log: who is away for a moment needs a snapshot. */
 const EAGER = { cutMs: 50, cutBytes: 500, logKeepBytes: 500 };
@@ -22,7 +33,10 @@ describe('snapshots', () => {
     }
     expect(cluster.replica(leader).context.raft.log.anchor.index).toBeGreaterThan(20);
     cluster.start(away);
-    await cluster.until('the member to catch up', () => cluster.replica(away).context.applied === cluster.replica(leader).context.applied);
+    await cluster.until(
+      'the member to catch up',
+      () => cluster.replica(away).context.applied === cluster.replica(leader).context.applied,
+    );
     expect(cluster.node(away).logs.map(({ message }) => message)).toContain('installed a snapshot');
     await expectEqualStates(cluster);
     // The request table came with it (S6): a repetition gets the same lease from the member, and no second one.
@@ -41,7 +55,8 @@ describe('snapshots', () => {
       const [away] = others(cluster, leader);
       if (away === undefined) throw new Error('three nodes expected');
       cluster.kill(away);
-      for (let i = 0; i < 40; i++) await granted(cluster, leader, acquireOf(`d${i}`, { ttlMs: 600_000, metadata: [['k', 'x'.repeat(200)]] }));
+      for (let i = 0; i < 40; i++)
+        await granted(cluster, leader, acquireOf(`d${i}`, { ttlMs: 600_000, metadata: [['k', 'x'.repeat(200)]] }));
       await cluster.run(200);
       cluster.start(away);
       await cluster.until('a snapshot on its way', () => cluster.replica(away).context.incoming !== undefined);
@@ -49,7 +64,10 @@ describe('snapshots', () => {
       cluster.kill(away);
       await cluster.run(300);
       cluster.start(away);
-      await cluster.until('the member to catch up', () => cluster.replica(away).context.applied === cluster.replica(leader).context.applied);
+      await cluster.until(
+        'the member to catch up',
+        () => cluster.replica(away).context.applied === cluster.replica(leader).context.applied,
+      );
       await expectEqualStates(cluster);
     }
   });

@@ -3,7 +3,9 @@ import { MemoryCluster } from '../support/memory-cluster.js';
 import { acquireOf, answerOf, failureOf, granted, others, renew } from './helpers.js';
 
 /** A hand-over to a member that cannot take it: proposals are refused until it is given up, an election time-out later. */
-async function stuckTransfer(before: (cluster: MemoryCluster, leader: string) => Promise<void>): Promise<{ cluster: MemoryCluster; leader: string; transfer: ReturnType<MemoryCluster['call']> }> {
+async function stuckTransfer(
+  before: (cluster: MemoryCluster, leader: string) => Promise<void>,
+): Promise<{ cluster: MemoryCluster; leader: string; transfer: ReturnType<MemoryCluster['call']> }> {
   const cluster = new MemoryCluster();
   const leader = await cluster.untilLeader();
   await before(cluster, leader);
@@ -20,7 +22,7 @@ async function stuckTransfer(before: (cluster: MemoryCluster, leader: string) =>
 
 describe('a hand-over that is given up', () => {
   it('fails, and the calls that waited are served', async () => {
-    const { cluster, leader, transfer } = await stuckTransfer(async () => undefined);
+    const { cluster, leader, transfer } = await stuckTransfer(() => Promise.resolve());
     const call = cluster.call(leader, acquireOf('waits'));
     await cluster.run(300);
     expect(call.result).toBeUndefined();
@@ -51,6 +53,8 @@ describe('a hand-over that is given up', () => {
     if (lease === undefined) throw new Error('the lease is gone');
     expect(lease.checkpointLeftMs).toBeDefined();
     expect(await renew(cluster, leader, lease)).toEqual([{ type: 'live', ttlMs: 10_000 }]);
-    expect([...cluster.replica(leader).context.lease.leases.values()].find(({ domain }) => domain === 'd')?.checkpointLeftMs).toBeUndefined();
+    expect(
+      [...cluster.replica(leader).context.lease.leases.values()].find(({ domain }) => domain === 'd')?.checkpointLeftMs,
+    ).toBeUndefined();
   });
 });

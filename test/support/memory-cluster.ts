@@ -35,15 +35,10 @@ import type { CallResult, Effect, Event, Genesis, ReplicaOptions } from '../../s
 import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
 import type { MemoryDisk, MemoryStore } from '../../src/testing/memory-store.js';
 import { commandCodec } from '../../src/wire/command.js';
+import { VirtualTime } from './virtual-time.js';
 
 /** The wall clock at virtual time 0. */
 export const START_UNIX_MS = Date.UTC(2026, 11, 1, 12);
-
-interface Task {
-  readonly at: number;
-  readonly order: number;
-  readonly run: () => void;
-}
 
 /** What a test may set. */
 export interface ClusterSettings {
@@ -84,7 +79,6 @@ export interface ClusterCall {
 
 /** See the head of the file. */
 export class MemoryCluster {
-  now = 0;
   readonly nodes = new Map<NodeId, ClusterNode>();
   readonly genesis: Genesis;
   /** Directed links that are cut, as `from>to`. */
@@ -97,8 +91,8 @@ export class MemoryCluster {
   diskMs: readonly [number, number] = [0.3, 1];
   readonly #settings: ClusterSettings;
   readonly #random: Random;
-  readonly #queue: Task[] = [];
-  #order = 0;
+  readonly #clock = new VirtualTime();
+  #snapshotFailed: unknown;
   #nextCall = 1;
   readonly #calls = new Map<number, ClusterCall>();
   #transfers = 0;
@@ -132,6 +126,11 @@ export class MemoryCluster {
       });
       this.start(member.node);
     }
+  }
+
+  /** Virtual milliseconds since the start. */
+  get now(): number {
+    return this.#clock.now;
   }
 
   node(name: string): ClusterNode {
@@ -311,20 +310,7 @@ export class MemoryCluster {
 
   /** Runs `task` after `ms` of virtual time. */
   after(ms: number, task: () => void): void {
-    const at = this.now + ms;
-    const order = this.#order++;
-    const queue = this.#queue;
-    let place = queue.length;
-    const item: Task = { at, order, run: task };
-    queue.push(item);
-    while (place > 0) {
-      const parent = (place - 1) >> 1;
-      const above = queue[parent];
-      if (above === undefined || !later(above, item)) break;
-      queue[place] = above;
-      place = parent;
-    }
-    queue[place] = item;
+    this.#clock.after(ms, task);
   }
 
   dispatchTo(node: ClusterNode, event: Event): void {
@@ -347,36 +333,12 @@ export class MemoryCluster {
         if (failed?.cause === 'assertion')
           throw new Error(`${member.node}: ${failed.error.message}`, { cause: failed.error });
       }
-      const next = this.#queue[0];
-      if (next === undefined || next.at > end) {
-        this.now = Math.max(this.now, end);
-        return;
-      }
-      this.#pop();
-      this.now = Math.max(this.now, next.at);
-      next.run();
+      if (this.#snapshotFailed !== undefined)
+        throw new Error('a snapshot could not be read', { cause: this.#snapshotFailed });
+      if (!this.#clock.runNext(end)) return;
       // A snapshot's reader is asynchronous: let it go on before time does.
       if (this.#transfers > 0) await new Promise((resolve) => setImmediate(resolve));
     }
-  }
-
-  #pop(): void {
-    const queue = this.#queue;
-    const last = queue.pop();
-    if (last === undefined || queue.length === 0) return;
-    let place = 0;
-    for (;;) {
-      let child = 2 * place + 1;
-      const left = queue[child];
-      if (left === undefined) break;
-      const right = queue[child + 1];
-      if (right !== undefined && later(left, right)) child++;
-      const smaller = queue[child];
-      if (smaller === undefined || !later(last, smaller)) break;
-      queue[place] = smaller;
-      place = child;
-    }
-    queue[place] = last;
   }
 
   #tick(node: ClusterNode, executor: Executor): void {
@@ -436,7 +398,9 @@ export class MemoryCluster {
         return;
       }
       case 'sendSnapshot':
-        void this.#sendSnapshot(from, effect);
+        this.#sendSnapshot(from, effect).catch((error: unknown) => {
+          this.#snapshotFailed = error;
+        });
         return;
       case 'abortSnapshot':
       case 'refuseChunks':
@@ -521,10 +485,6 @@ export class MemoryCluster {
       seed: nextUint32(this.#random),
     };
   }
-}
-
-function later(left: Task, right: Task): boolean {
-  return left.at > right.at || (left.at === right.at && left.order > right.order);
 }
 
 function hex(random: Random): string {
