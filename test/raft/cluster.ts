@@ -156,7 +156,8 @@ export class Cluster {
     if (role?.type !== 'leader') return false;
     check(role.uncommittedBytes === 0, `${role.uncommittedBytes} bytes are charged at rest`);
     for (const peer of role.peers.values()) {
-      if (peer.flow.type !== 'replicate') return false;
+      // The reply to its last append may have been lost: a heartbeat reply will set that going.
+      if (peer.flow.type !== 'replicate' || peer.match < last) return false;
       check(peer.flow.bytes === 0 && peer.flow.inflight.length === 0, `${peer.key} has appends under way at rest`);
     }
     return true;
