@@ -70,7 +70,7 @@ export class Incoming {
     return this.#phase.type === 'live' ? this.#phase.hello : undefined;
   }
 
-  /** Admitted and not over. */
+  /** The stream has ended, by whichever end. */
   get over(): boolean {
     return this.#phase.type === 'ended';
   }
