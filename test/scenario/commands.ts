@@ -1,11 +1,11 @@
 /**
- * The commands of a raft scenario (see README of the tests for the language). A command changes the world; then
+ * The commands of a raft scenario (see README.md for the language). A command changes the world; then
  * everything happens that nobody holds.
  */
 import type { Message } from '../../src/raft/types.js';
 import * as view from '../../src/raft/view.js';
 import { deepFreeze } from './freeze.js';
-import { parsePattern } from './network.js';
+import { NETWORK_COMMANDS } from './network-commands.js';
 import type { SimNode } from './node.js';
 import type { RaftWorld } from './raft-world.js';
 import { member, parseConfiguration, parseLog, parseMember, parsePosition } from './text.js';
@@ -160,32 +160,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     world.clients.ask(first(words, 'the name'), 'renew', asked(world, words));
   },
   // Network
-  hold: (world, words) => {
-    world.network.holds.push(parsePattern(words));
-  },
-  release: (world, words) => {
-    const pattern = parsePattern(words);
-    const at = world.network.holds.findIndex((hold) => hold.text === pattern.text);
-    if (at < 0) throw new Error(`nothing is held as "${pattern.text}"`);
-    world.network.holds.splice(at, 1);
-    for (const packet of world.network.take(pattern)) world.deliver(packet);
-  },
-  deliver: (world, words) => {
-    const packets = world.network.take(parsePattern(words));
-    if (packets.length === 0) throw new Error(`no held message is "${words.join(' ')}"`);
-    for (const packet of packets) {
-      world.deliver(packet);
-      world.check();
-    }
-  },
-  drop: (world, words) => {
-    const packets = world.network.take(parsePattern(words));
-    if (packets.length === 0) throw new Error(`no held message is "${words.join(' ')}"`);
-    for (const packet of packets) world.snapshotEnded(packet, false);
-  },
-  dup: (world, words) => {
-    world.deliver(world.network.last(parsePattern(words)));
-  },
+  ...NETWORK_COMMANDS,
   /** `send raw` hands it over as it is, although no wire format could carry it. */
   send: (world, words) => {
     if (words[0] === 'raw') {
@@ -194,12 +169,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     }
     const message = forged(world, words);
     world.send(message, message.type === 'installSnapshot' ? world.node(message.from.node).disk.image.cut : undefined);
-  },
-  cut: (world, words) => {
-    for (const word of words) world.network.cut(word);
-  },
-  heal: (world) => {
-    world.network.heal();
   },
   unreachable: (world, words) => {
     const [at = '', to = ''] = words;

@@ -147,6 +147,11 @@ export class RaftWorld {
     this.#later.push(() => sender?.input(report));
   }
 
+  /** A packet never arrives. */
+  lost(packet: Packet): void {
+    this.snapshotEnded(packet, false);
+  }
+
   /** A packet reaches the member it names, whatever the links do. */
   deliver(packet: Packet): void {
     const target = this.nodes.get(packet.message.to.node);

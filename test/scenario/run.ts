@@ -3,6 +3,8 @@ import { COMMANDS } from './commands.js';
 import { expectClaim } from './expect.js';
 import type { Carry } from './raft-world.js';
 import { RaftWorld } from './raft-world.js';
+import { REPLICA_COMMANDS, replicaClaim } from './replica-commands.js';
+import { ReplicaWorld } from './replica-world.js';
 import type { Step } from './script.js';
 import { formatScript, headerFaults, parseScript } from './script.js';
 
@@ -45,8 +47,27 @@ function raftWorld(carry: Carry): World {
   };
 }
 
+function replicaWorld(carry: Carry): World {
+  const world = new ReplicaWorld(carry);
+  return {
+    get trace() {
+      return world.trace;
+    },
+    run: ([name = '', ...words]) => {
+      const command = REPLICA_COMMANDS[name];
+      if (command === undefined) throw new Error(`no command "${name}"`);
+      world.trace = [];
+      command(world, words);
+      world.settle();
+      world.check();
+    },
+    claim: (words) => replicaClaim(world, words),
+    faults: () => [...world.invariants.faults, ...world.oracle.faults],
+  };
+}
+
 /** Makes the world that a file speaks of. */
-export const WORLDS: Readonly<Record<string, (carry: Carry) => World>> = { raft: raftWorld };
+export const WORLDS: Readonly<Record<string, (carry: Carry) => World>> = { raft: raftWorld, lease: replicaWorld };
 
 function runStep(world: World, step: Step): { readonly fault: string | undefined; readonly trace: readonly string[] } {
   try {

@@ -64,6 +64,9 @@ export function contentText(entry: Entry): string {
   return payloadText(entry.payload);
 }
 
+/** How the payload of an entry is shown. */
+export type Content = (entry: Entry) => string;
+
 /** Reads `[1 1:x 2:{A,B}]` as entries that follow `previous`. */
 export function parseLog(text: string, previous: number): Entry[] {
   const inner = text.replace(/^\[|\]$/g, '').trim();
@@ -77,8 +80,8 @@ export function parseLog(text: string, previous: number): Entry[] {
 }
 
 /** The inverse of {@link parseLog}; more than eight equal-looking words are not shortened: a trace must be complete. */
-export function logText(entries: readonly Entry[]): string {
-  return `[${entries.map((e) => (e.kind === 'noop' ? String(e.term) : `${e.term}:${contentText(e)}`)).join(' ')}]`;
+export function logText(entries: readonly Entry[], content: Content = contentText): string {
+  return `[${entries.map((e) => (e.kind === 'noop' ? String(e.term) : `${e.term}:${content(e)}`)).join(' ')}]`;
 }
 
 /** `index@term`. */
@@ -107,7 +110,7 @@ export const KINDS: Readonly<Record<Message['type'], string>> = {
   notMember: 'NM',
 };
 
-function bodyText(m: Message): string {
+function bodyText(m: Message, content: Content): string {
   switch (m.type) {
     case 'preVote':
       return `last ${positionText(m.last)}`;
@@ -117,7 +120,7 @@ function bodyText(m: Message): string {
     case 'voteReply':
       return m.granted ? 'yes' : 'no';
     case 'append':
-      return `prev ${positionText(m.prev)} ${logText(m.entries)} commit ${m.commit}`;
+      return `prev ${positionText(m.prev)} ${logText(m.entries, content)} commit ${m.commit}`;
     case 'appendReply':
       return m.result.type === 'proved' ? `proved ${m.result.index}` : `conflict hint ${positionText(m.result.hint)}`;
     case 'heartbeat':
@@ -133,6 +136,6 @@ function bodyText(m: Message): string {
 }
 
 /** One message as one line: `A>B AE t1 prev 1@1 [1:x] commit 1`. */
-export function messageText(m: Message): string {
-  return `${memberText(m.from)}>${memberText(m.to)} ${KINDS[m.type]} t${m.term} ${bodyText(m)}`.trimEnd();
+export function messageText(m: Message, content: Content = contentText): string {
+  return `${memberText(m.from)}>${memberText(m.to)} ${KINDS[m.type]} t${m.term} ${bodyText(m, content)}`.trimEnd();
 }
