@@ -284,6 +284,8 @@ export class ReplicaWorld {
         if (effect.level === 'audit')
           this.print(`${node.name}: ${effect.message} ${Object.values(effect.fields).join(' ')}`);
         return;
+      case 'abortSnapshot':
+      case 'serving':
       case 'stopped':
         return;
     }
