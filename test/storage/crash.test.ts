@@ -88,6 +88,8 @@ async function operations(source: Store): Promise<Operation[]> {
     write(3, entries(10, 11, 3), { hard: hard(3, C) }),
     cut(8, 2, { put: [finishedRecord(8)], remove: [{ type: 'domain', domain: 'x' as Domain }], keepFrom: 5 }),
     write(4, entries(9, 9, 4), { cutFrom: 9 }),
+    // Beyond the snapshot that is installed next: uncommitted, and dropped with the rest.
+    write(4, entries(10, 22, 4)),
     ...chunks,
     write(5, entries(21, 22, 5), { install: meta(20, 1), hard: hard(5, B) }),
     write(5, entries(23, 25, 5), { hard: hard(5, B) }),

@@ -225,10 +225,14 @@ export function storeSuite(make: () => Promise<Directory>, sequences: number): v
       await fill(store, reports, 50);
       const before = store.loaded.records;
       const reader = store.openSnapshot();
+      const unread = store.openSnapshot();
       const first = await reader.next(1_000);
       store.cut(cutAt(51, 1, { put: [domainRecord('d/1049', 999), domainRecord('zz', 1000)] }));
       await reports.until('cut 51');
       const rest = await readChunks(reader, 1_000);
+      const late = await readChunks(unread, 1_000);
+      expect(late.flatMap((chunk) => chunk.records)).toHaveLength(50);
+      expect(late.at(-1)?.meta.index).toBe(50);
       expect(before).toEqual([]);
       expect(first?.total).toBeUndefined();
       expect(rest.length).toBeGreaterThan(2);
@@ -349,14 +353,18 @@ export function storeSuite(make: () => Promise<Directory>, sequences: number): v
       await reports.until('written 1');
       directory.breakNextWrite(store);
       store.write(logWrite(2, 1, entries(4, 4, 1), { hard: hard(1, B) }));
-      await expect(reports.until('written 2')).rejects.toThrow(/EIO/);
-      store.write(logWrite(3, 1, entries(5, 5, 1)));
       store.cut(cutAt(3, 1));
+      store.write(logWrite(3, 1, entries(5, 5, 1), { hard: hard(1, B) }));
+      await expect(reports.until('written 2')).rejects.toThrow(/EIO/);
+      store.write(logWrite(4, 1, entries(6, 6, 1)));
+      store.cut(cutAt(2, 1));
       await stop(store).catch(() => undefined);
       expect(reports.lines).toEqual(['written 1', 'failed']);
       const again = await start(directory);
       expect(again.store.loaded.entries.slice(0, 3)).toEqual(entries(1, 3, 1));
+      // What waited behind the failed write was not carried out.
       expect(again.store.loaded.entries.length).toBeLessThan(5);
+      expect(again.store.loaded.snapshot.index).toBe(0);
       expect(again.store.loaded.hard).toEqual(hard(1, B));
     });
   });
