@@ -32,7 +32,7 @@ export async function runNode(config: NodeConfig): Promise<number> {
   const ended = new Promise<Ending>((resolve) => {
     finish = resolve;
   });
-  const node = new Node(config, ownVersion(), log, (ending) => {
+  const end = (ending: Ending): void => {
     if (ending.type === 'disk' || ending.type === 'defect') {
       log.error(
         ending.type === 'disk'
@@ -46,7 +46,8 @@ export async function runNode(config: NodeConfig): Promise<number> {
       process.exit(EXIT[ending.type]);
     }
     finish(ending);
-  });
+  };
+  const node = new Node(config, ownVersion(), log, end);
   log.info('starting', {
     ...config,
     members: config.members.map(({ nodeId, peerAddress }) => `${nodeId}=${peerAddress}`).join(','),
@@ -54,8 +55,14 @@ export async function runNode(config: NodeConfig): Promise<number> {
   const stop = (): void => {
     node.stop();
   };
+  const defect = (error: unknown): void => {
+    end({ type: 'defect', error: error instanceof Error ? error : new Error(String(error)) });
+  };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
+  // Thrown where no caller could catch it: inside a socket's callback, say.
+  process.on('uncaughtException', defect);
+  process.on('unhandledRejection', defect);
   try {
     await node.start();
     const ending = await ended;
@@ -72,6 +79,8 @@ export async function runNode(config: NodeConfig): Promise<number> {
   } finally {
     process.off('SIGTERM', stop);
     process.off('SIGINT', stop);
+    process.off('uncaughtException', defect);
+    process.off('unhandledRejection', defect);
   }
 }
 

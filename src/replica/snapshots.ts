@@ -5,6 +5,7 @@
 import { assert } from '../base/assert.js';
 import { step } from '../raft/raft.js';
 import type { Effect as RaftEffect, Member } from '../raft/types.js';
+import { isInstalling } from '../raft/view.js';
 import { memberKey } from './members.js';
 import type { Context } from './state.js';
 import type { SnapshotChunk } from './types.js';
@@ -27,6 +28,11 @@ export function takeChunk(context: Context, from: Member, chunk: SnapshotChunk):
   const { term, request, sequence, meta, summary, records, total } = chunk;
   if (term < context.raft.hard.term) {
     refuse(context, from, `a snapshot of term ${term}; this node is in term ${context.raft.hard.term}`);
+    return;
+  }
+  if (isInstalling(context.raft)) {
+    // Staging anew would empty what the switch, which may wait behind another write, is about to use.
+    refuse(context, from, 'a snapshot is being installed; send again when it is done');
     return;
   }
   if (sequence === 0) context.incoming = { from, term, request, meta, summary, records: [], next: 0, last: undefined };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ZERO_REVISION } from '../../src/base/revision.js';
 import { MemoryCluster } from '../support/memory-cluster.js';
 import {
   acquire,
@@ -83,6 +84,57 @@ describe('snapshots', () => {
     expect(failure).toMatchObject({ reason: 'REQUEST_TOO_OLD', outcome: 'unknown' });
     const fresh = acquireOf('d', { seenRevision: failure.revision as never });
     await granted(cluster, leader, fresh);
+  });
+});
+
+describe('a snapshot that comes while another is being installed', () => {
+  it('is refused: staging it would empty what the switch is about to use', async () => {
+    const cluster = new MemoryCluster();
+    const leader = await cluster.untilLeader();
+    const [name] = others(cluster, leader);
+    const node = cluster.node(name ?? '');
+    // From here the test alone says what happens to this member.
+    node.running?.executor.halt();
+    const replica = cluster.replica(name ?? '');
+    const { raft, genesis, lease } = replica.context;
+    const from = cluster.node(leader).member;
+    const term = raft.hard.term;
+    const time = { nowMs: cluster.now, unixMs: 0 };
+    const last = raft.log.entries.at(-1);
+    const prev = { index: last?.index ?? 0, term: last?.term ?? 0 };
+    const entry = { index: prev.index + 1, term, kind: 'noop', payload: new Uint8Array() } as const;
+    // A write is under way, and stays so.
+    const append = {
+      type: 'append',
+      from,
+      to: node.member,
+      term,
+      prev,
+      entries: [entry],
+      commit: 0,
+      request: 1,
+    } as const;
+    expect(replica.step(time, [{ type: 'message', message: append }]).map(({ type }) => type)).toContain('persist');
+    const configuration = { voters: genesis.members, outgoing: [], learners: [] };
+    const meta = { index: 500, term, configuration, configurationIndex: 0 };
+    const summary = { forgotten: ZERO_REVISION, holding: false, limits: lease.limits };
+    const chunk = {
+      term,
+      request: 7,
+      sequence: 0,
+      meta,
+      summary,
+      records: [],
+      total: { count: 0, digest: '0'.repeat(16) },
+    };
+    expect(replica.step(time, [{ type: 'chunk', from, chunk }]).map(({ type }) => type)).toContain('stage');
+    const installing = replica.step(time, [{ type: 'staged', request: 7, sequence: 0 }]).map(({ type }) => type);
+    expect(installing).not.toContain('persist');
+    expect(replica.context.applied).toBe(500);
+    const next = { ...chunk, request: 8, meta: { ...meta, index: 600 } };
+    const effects = replica.step(time, [{ type: 'chunk', from, chunk: next }]).map(({ type }) => type);
+    expect(effects).toContain('refuseChunks');
+    expect(effects).not.toContain('stage');
   });
 });
 
