@@ -15,4 +15,4 @@ const failed = CHECKS.filter((check) => {
   return status !== 0;
 });
 console.log(failed.length === 0 ? 'check: nothing found' : `check: look at ${failed.join(', ')}`);
-process.exitCode = failed.length === 0 ? 0 : 1;
+process.exit(failed.length === 0 ? 0 : 1);

@@ -11,4 +11,4 @@ const { status } = spawnSync(process.execPath, [vitest, 'run', ...process.argv.s
   cwd: root,
   stdio: 'inherit',
 });
-process.exitCode = status ?? 1;
+process.exit(status ?? 1);
