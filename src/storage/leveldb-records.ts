@@ -42,7 +42,10 @@ export function readRecords(bytes: Uint8Array, what: string): readonly Uint8Arra
       if (view.getUint32(at, true) !== maskedCrc(bytes.subarray(at + 6, next))) {
         throw new CorruptBytes(what, `the record at ${at} has a wrong checksum`);
       }
-      if (type === FULL || type === FIRST) parts = [];
+      const begins = type === FULL || type === FIRST;
+      if (type < FULL || type > LAST || begins !== (parts.length === 0)) {
+        throw new CorruptBytes(what, `the record at ${at} is no part of a whole one`);
+      }
       parts.push(bytes.subarray(at + HEADER_BYTES, next));
       if (type === FULL || type === LAST) {
         records.push(Buffer.concat(parts));

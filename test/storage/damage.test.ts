@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Loaded } from '../../src/replica/types.js';
+import { maskedCrc } from '../../src/storage/leveldb-records.js';
 import { DirectoryRefused } from '../../src/storage/refused.js';
 import { openStore } from '../../src/storage/open.js';
 import { EXPECTED, removePaths } from './fixtures.js';
@@ -186,6 +187,55 @@ describe('a member that was killed', () => {
     );
     expect(await messageWithout('MARK')).toMatch(/MARK: is missing\./);
     expect(await messageWithout('IDENTITY')).toMatch(/IDENTITY: is missing beside a member's data\./);
+  });
+});
+
+describe("LevelDB's own log", () => {
+  it('that tells of skipped data, of this run or the one before, stops every start until somebody has looked', async () => {
+    for (const name of ['database/LOG', 'database/LOG.old']) {
+      for (const line of [
+        '/data/database/000009.log: dropping 117 bytes; Corruption: checksum mismatch',
+        '(ignoring error) /data/database/000009.log: dropping 9 bytes; Corruption: partial record without end(2)',
+        'Compaction error: Corruption: bad entry in block',
+      ]) {
+        const directory = new ImageDirectory(killed.image);
+        const change = new Map([
+          [name, Buffer.concat([killed.image.get(name) ?? Buffer.alloc(0), Buffer.from(`${line}\n`)])],
+        ]);
+        directory.apply(change);
+        for (let time = 0; time < 2; time++) {
+          const found = await start(directory.path);
+          expect(found instanceof DirectoryRefused ? found.message : '').toContain(
+            `LevelDB skipped damaged data: "${line}"`,
+          );
+        }
+        expect(directory.touched(change)).toBe(false);
+      }
+    }
+  });
+
+  it('may tell of a full disk: nothing is damaged by that', async () => {
+    const directory = new ImageDirectory(killed.image);
+    directory.apply(new Map([['database/LOG', Buffer.from('Compaction error: IO error: No space left on device\n')]]));
+    expect(await start(directory.path)).not.toBeInstanceOf(DirectoryRefused);
+  });
+});
+
+describe("a record of LevelDB's that is no part of a whole one", () => {
+  it('is refused before LevelDB skips it', async () => {
+    const name = [...killed.image.keys()].find((file) => file.endsWith('.log')) ?? '';
+    const log = Buffer.from(killed.image.get(name) ?? []);
+    // A middle part without a first one, with the right checksum.
+    log.writeUInt8(3, 6);
+    log.writeUInt32LE(maskedCrc(log.subarray(6, 7 + log.readUInt16LE(4))), 0);
+    const directory = new ImageDirectory(killed.image);
+    const change = new Map([[name, log]]);
+    directory.apply(change);
+    const found = await start(directory.path);
+    expect(found instanceof DirectoryRefused ? found.message : '').toContain(
+      'the record at 0 is no part of a whole one',
+    );
+    expect(directory.touched(change)).toBe(false);
   });
 });
 
