@@ -1,7 +1,8 @@
 /** A real node and a stock tool that has nothing of ours: it learns the service from the node itself. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOf, endAll, watchHealth } from '../server/kit.js';
 import { curl, curlCall } from '../server/stock-client.js';
-import { ProcessCluster } from './cluster.js';
+import { ProcessCluster, until } from './cluster.js';
 import type { ProcessNode } from './cluster.js';
 
 const REQUEST_ID = '123e4567-e89b-42d3-a456-426614174000';
@@ -14,6 +15,7 @@ describe('buf curl and a node', () => {
     node = await cluster.untilLeader();
   });
   afterAll(async () => {
+    await endAll();
     await cluster[Symbol.asyncDispose]();
   });
 
@@ -30,7 +32,13 @@ describe('buf curl and a node', () => {
   });
 
   it('take a lease through its life', async () => {
-    const acquire = { domain: 'stock/tool', requestId: REQUEST_ID, holder: 'a shell', ttlMs: 60_000, metadata: { zone: 'eu' } };
+    const acquire = {
+      domain: 'stock/tool',
+      requestId: REQUEST_ID,
+      holder: 'a shell',
+      ttlMs: 60_000,
+      metadata: { zone: 'eu' },
+    };
     const granted = (await call('LeaseService/Acquire', acquire)) as {
       readonly header: { readonly revision: string; readonly nodeId: string; readonly leaderId: string };
       readonly granted: { readonly token: string };
@@ -69,7 +77,12 @@ describe('buf curl and a node', () => {
   });
 
   it('are told what is wrong with a request', async () => {
-    const { code, stderr } = await curl(node.clientAddress, 'fencepost.v1.LeaseService/Acquire', '-d', '{"domain":"a//b"}');
+    const { code, stderr } = await curl(
+      node.clientAddress,
+      'fencepost.v1.LeaseService/Acquire',
+      '-d',
+      '{"domain":"a//b"}',
+    );
     expect(code).not.toBe(0);
     expect(JSON.parse(stderr)).toMatchObject({ code: 'invalid_argument' });
     expect(stderr).toContain('holder has 0 bytes');
@@ -86,10 +99,12 @@ describe('buf curl and a node', () => {
     });
   });
 
-  it('leave a node that stops in time, also with a connection open', async () => {
-    const watching = cluster.call(node, { type: 'getStatus' });
-    await watching;
+  it('leave a node that stops when it is told to, also while somebody watches its health', async () => {
+    const { seen, ended } = watchHealth(clientOf(node.clientAddress), '');
+    await until('the first status', () => seen.length > 0);
     cluster.signal(node, 'SIGTERM');
     expect(await node.exited).toBe(0);
+    await until('the watch ended', ended);
+    expect(seen.at(-1)).toBe('NOT_SERVING');
   });
 });
