@@ -1,5 +1,3 @@
-import type { Domain } from './ids.js';
-
 /** Greatest length of a domain in bytes. Domains are ASCII, so this is also the number of characters. */
 export const MAX_DOMAIN_BYTES = 255;
 
@@ -14,9 +12,4 @@ export function domainFault(text: string): string | undefined {
   if (text.length > MAX_DOMAIN_BYTES) return `has ${text.length} bytes; at most ${MAX_DOMAIN_BYTES} are allowed`;
   if (!SEGMENTS.test(text)) return 'must be segments of [A-Za-z0-9._~:@+=-] separated by single slashes';
   return undefined;
-}
-
-/** True when `text` is a domain. */
-export function isDomain(text: string): text is Domain {
-  return domainFault(text) === undefined;
 }

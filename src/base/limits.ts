@@ -11,8 +11,6 @@ export const ELECTION_MAX_MS = 1_000;
 
 /** Default TTL of a lease in milliseconds. */
 export const DEFAULT_TTL_MS = 15_000;
-/** Least TTL: three times the greatest election time-out, or a failover would cost leases. */
-export const MIN_TTL_MS = 3 * ELECTION_MAX_MS;
 /** Greatest TTL: a day. */
 export const MAX_TTL_MS = 86_400_000;
 /** Bytes of a holder's name in UTF-8. */

@@ -25,8 +25,3 @@ export function revisionAt(history: History, index: number): Revision {
   assert(Number.isSafeInteger(revision), `revision ${revision} of index ${index} is not a safe integer`);
   return revision as Revision;
 }
-
-/** The inverse of {@link revisionAt}, for the few texts that show both. */
-export function indexAt(history: History, revision: Revision): number {
-  return revision - history.base + history.start;
-}

@@ -20,11 +20,6 @@ export function commitIndex(raft: Raft): number {
   return raft.commit;
 }
 
-/** The present term. */
-export function currentTerm(raft: Raft): number {
-  return raft.hard.term;
-}
-
 /** Term of the entry at `index`; undefined when it is compacted or not there yet. */
 export function termOf(raft: Raft, index: number): number | undefined {
   return termAt(raft.log, index);
@@ -43,11 +38,6 @@ export function leaderOf(raft: Raft): Member | undefined {
 /** True while this member leads; whether it still does in the eyes of the others only a confirmation round tells. */
 export function isLeader(raft: Raft): boolean {
   return raft.role.type === 'leader';
-}
-
-/** True when this member leads and an entry of its term is committed: it knows everything that is. */
-export function ownTermCommitted(raft: Raft): boolean {
-  return raft.role.type === 'leader' && raft.commit >= raft.role.termStart;
 }
 
 /** True from the acceptance of a snapshot until its switch is durable. Until then nothing else may be staged. */

@@ -8,16 +8,7 @@ import type { Failure } from '../base/errors.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../base/ids.js';
 import type { History } from '../base/revision.js';
 import type { StateChanges, StateLimits, StateRecord, StateSummary } from '../lease/types.js';
-import type {
-  Configuration,
-  Entry,
-  HardState,
-  LogWrite,
-  Member,
-  Message,
-  Position,
-  SnapshotMeta,
-} from '../raft/types.js';
+import type { Entry, HardState, LogWrite, Member, Message, Position, SnapshotMeta } from '../raft/types.js';
 
 /** The clocks at the moment a batch of events is handled. */
 export interface Time {
@@ -250,5 +241,3 @@ export interface ReplicaOptions {
   readonly maxHeldCalls: number;
   readonly seed: number;
 }
-
-export type { Configuration };
