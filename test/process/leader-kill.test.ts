@@ -58,7 +58,7 @@ describe('that check notices', () => {
     await using broken = await patchedPackage({
       file: 'replica/forming.js',
       text: 'const base = Math.max(clock, options.floor ?? 0);',
-      replacement: 'const base = 0;',
+      replacement: 'const base = 1;',
     });
     await using cluster = await ProcessCluster.started({ package: broken.path });
     const soak = await killRounds(cluster, { rounds: 1, allEvery: 4, wipe: true });
