@@ -172,7 +172,7 @@ describe('disks that are full', () => {
     if (one === undefined) throw new Error('nodes expected');
     await until(
       'the refusal',
-      async () => Number((await errorOf(cluster, one, acquireOf(randomUUID()))).code) === RESOURCE_EXHAUSTED,
+      async () => isExhausted(await errorOf(cluster, one, acquireOf(randomUUID()))),
     );
     const error = await errorOf(cluster, one, acquireOf('refused'));
     expect(error.metadata.get('fencepost-reason')).toEqual(['DISK_FULL']);
@@ -223,6 +223,10 @@ describe('disks that are full', () => {
     },
   );
 });
+
+function isExhausted({ code }: { readonly code: number }): boolean {
+  return code === RESOURCE_EXHAUSTED;
+}
 
 /** Stops all nodes and starts them with `more` in their configuration. */
 async function restartAll(cluster: ProcessCluster, more: Readonly<Record<string, unknown>>): Promise<void> {
