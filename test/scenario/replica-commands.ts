@@ -51,7 +51,7 @@ function ask(world: ReplicaWorld, words: readonly string[], call: Call): void {
   if (world.operations.has(name)) throw new Error(`there is a ${name} already`);
   const made: Operation = {
     name,
-    number: world.operations.size + 1,
+    number: world.nextNumber(),
     node: asked(world, words),
     call,
     sentAt: world.now,
@@ -80,7 +80,7 @@ function elect(world: ReplicaWorld, name: string): void {
 /** Name → what it does. */
 export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
   ...NETWORK_COMMANDS,
-  /** `set finishedRequests=3 logKeepBytes=0 seed=2`, before the members start. */
+  /** `set finishedRequests=3 holdMs=1000`, before the members start. */
   set: (world, words) => {
     for (const word of words) {
       const [name = '', value] = word.split('=');
@@ -170,6 +170,10 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
       world.start(node);
     }
   },
+  /** The wall clock jumps by so many milliseconds. */
+  wall: (world, words) => {
+    world.node(words[0] ?? '').wallOffsetMs += Number(words[1]);
+  },
   pause: (world, words) => {
     world.node(words[0] ?? '').paused = true;
   },
@@ -207,7 +211,11 @@ function is(found: string, words: readonly string[]): Finding {
 }
 
 const CLAIMS: Readonly<Record<string, Claim>> = {
-  leader: (world, words) => is(world.leader()?.name ?? 'none', words),
+  /** `leader A`, `leader none`, `leader some`. */
+  leader: (world, words) => {
+    const found = world.leader()?.name ?? 'none';
+    return { holds: words[0] === 'some' ? found !== 'none' : words[0] === found, found };
+  },
   /** `answer x granted 5`, `answer n ended expired`, `answer n pending`: the beginning is enough. */
   answer: (world, [name, ...words]) => is(operation(world, name).outcome, words),
   /** `token x < y`. */
@@ -236,6 +244,14 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     );
     return { holds: types.some((type) => type === what), found: types.join(' ') };
   },
+  /** `count A>B HB 2`: at most so many were sent by the command before. */
+  count: (world, words) => {
+    const pattern = parsePattern(words.slice(0, -1));
+    const found = world.network.sent.slice(world.sentBefore).filter((packet) => matches(pattern, packet));
+    return { holds: found.length <= Number(words.at(-1)), found: String(found.length) };
+  },
+  /** `time 1500`: no more than so many milliseconds have passed since the start. */
+  time: (world, words) => ({ holds: world.now <= Number(words[0]), found: `${world.now} ms` }),
   held: (world, words) => {
     const found = world.network.held.filter((packet) => matches(parsePattern(words), packet));
     return { holds: found.length > 0, found: `${found.length} held` };

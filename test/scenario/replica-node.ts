@@ -14,7 +14,7 @@ import type { DiskView, NodeView } from './invariants.js';
 
 /** Tokens of a scenario are small: the base, and the index of the entry. */
 export const BASE = 1000;
-/** The wall clock at time 0: far above every revision of a scenario. */
+/** The wall clock at time 0. */
 const START_UNIX_MS = 1_800_000_000_000;
 /** The time-outs of the product, and cuts only when the scenario asks. */
 const TIMES = { heartbeatMs: 100, electionMinMs: 500, electionMaxMs: 1000, tickMs: 10, cutMs: 1_000_000 };
@@ -30,14 +30,17 @@ const LIMITS = {
 };
 
 /** The record that begins the history of a scenario. */
-export function genesisOf(members: readonly Member[], finishedRequests: number): Genesis {
+export function genesisOf(
+  members: readonly Member[],
+  settings: { readonly finishedRequests: number; readonly holdMs: number },
+): Genesis {
   return {
     incarnation: 'f'.repeat(32) as Incarnation,
     cluster: 'scenario',
     history: { base: BASE as Revision, start: 0 },
     startTerm: 0,
-    holdMs: 0,
-    limits: { finishedRequests },
+    holdMs: settings.holdMs,
+    limits: { finishedRequests: settings.finishedRequests },
     members,
     stateDigest: '',
   };
@@ -53,6 +56,8 @@ export class ReplicaNode {
   paused = false;
   /** No write ends until the scenario lets it. */
   stalled = false;
+  /** How far its wall clock is off. */
+  wallOffsetMs = 0;
   /** What arrived while it was paused. */
   readonly inbox: Event[] = [];
   /** Ends the write under way. */
@@ -111,7 +116,7 @@ export class ReplicaNode {
 
   /** Hands a batch to the replica. */
   step(nowMs: number, events: readonly Event[]): Effect[] {
-    return this.up().step({ nowMs, unixMs: START_UNIX_MS + nowMs }, events);
+    return this.up().step({ nowMs, unixMs: START_UNIX_MS + this.wallOffsetMs + nowMs }, events);
   }
 
   /** The running replica; throws where a scenario speaks of a stopped one. */

@@ -68,9 +68,11 @@ export class ReplicaWorld {
     finishedRequests: FINISHED_REQUESTS,
     logKeepBytes: 1_000_000,
     maxUncommittedBytes: 100_000,
+    holdMs: 0,
     seed: 1,
   };
   readonly #carry: Carry;
+  #calls = 0;
   /** What reaches a member next, in order. */
   readonly #due: { readonly node: ReplicaNode; readonly run: number; readonly event: Event }[] = [];
 
@@ -88,10 +90,16 @@ export class ReplicaWorld {
     return node;
   }
 
+  /** Numbers calls. */
+  nextNumber(): number {
+    this.#calls++;
+    return this.#calls;
+  }
+
   startAll(names: readonly string[]): void {
     const genesis = genesisOf(
       names.map((name) => member(name)),
-      this.settings.finishedRequests,
+      this.settings,
     );
     for (const [at, self] of genesis.members.entries()) {
       this.nodes.set(

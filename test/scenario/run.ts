@@ -57,6 +57,7 @@ function replicaWorld(carry: Carry): World {
       const command = REPLICA_COMMANDS[name];
       if (command === undefined) throw new Error(`no command "${name}"`);
       world.trace = [];
+      world.sentBefore = world.network.sent.length;
       command(world, words);
       world.settle();
       world.check();
