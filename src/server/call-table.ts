@@ -29,13 +29,18 @@ export class CallTable implements ClientPort {
     return this.#open.size;
   }
 
-  /** Opens a call; `answered` is called at most once, and not after {@link cancel}. */
+  /** Opens a call; `answered` is called at most once, and not after {@link cancel}, nor when this throws. */
   open(principal: Principal, timeoutMs: number, call: Call, answered: Answered): CallId {
     assert(this.#dispatch !== undefined, 'a call was opened before the replica runs');
     this.#last++;
     const id = this.#last;
     this.#open.set(id, answered);
-    this.#dispatch({ type: 'call', id, principal, timeoutMs, call });
+    try {
+      this.#dispatch({ type: 'call', id, principal, timeoutMs, call });
+    } catch (error) {
+      this.#open.delete(id);
+      throw error;
+    }
     return id;
   }
 

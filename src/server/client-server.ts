@@ -9,6 +9,7 @@ import { addReflection } from './reflection.js';
 /** Bytes of one request; the largest one allowed, a Renew of 1 000 leases, has about 300 KiB. */
 const MAX_REQUEST_BYTES = 1024 * 1024;
 const MAX_STREAMS_A_CONNECTION = 10_000;
+/** A client that vanished without a word is noticed after the sum of the two. Its own pings are never refused. */
 const KEEPALIVE_MS = 10_000;
 const KEEPALIVE_TIMEOUT_MS = 5_000;
 
@@ -22,7 +23,7 @@ export interface ClientServer {
   listen(): Promise<number>;
   /** What `grpc.health.v1` says of the lease service. */
   setServing(serving: boolean): void;
-  /** Takes no new connection, lets open calls end for `graceMs`, then ends them. */
+  /** Takes no new connection, lets open calls and streams end for `graceMs`, then ends them. Called once. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -55,6 +56,7 @@ export function createClientServer(
     GetStateHash: handler,
   });
   const health = new HealthImplementation({ [ALWAYS]: 'SERVING' });
+  let bound: Promise<number> | undefined;
   const setServing = (serving: boolean): void => {
     for (const name of NEEDS_LEADER) health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
   };
@@ -63,22 +65,33 @@ export function createClientServer(
   addReflection(server);
   return {
     setServing,
-    listen: () =>
-      new Promise((resolve, reject) => {
+    listen: () => {
+      bound = new Promise((resolve, reject) => {
         server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
           if (error === null) resolve(port);
           else reject(new Error(`clientAddress ${address} cannot be listened on: ${error.message}`, { cause: error }));
         });
-      }),
-    close: (graceMs) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(() => {
-          server.forceShutdown();
-        }, graceMs);
+      });
+      return bound;
+    },
+    close: async (graceMs) => {
+      // A shutdown that overtakes the binding would leave the port held (grpc-node #2590).
+      const [listening] = await Promise.allSettled([bound]);
+      // `forceShutdown` ends no connection while channelz is off: grpc-js then keeps no list of them. `drain` does; it
+      // comes before `tryShutdown`, or it would take every connection for one that has closed already.
+      if (listening.status === 'fulfilled' && listening.value !== undefined) {
+        server.drain(withPort(address, listening.value), graceMs);
+      }
+      await new Promise<void>((resolve) => {
         server.tryShutdown(() => {
-          clearTimeout(timer);
           resolve();
         });
-      }),
+      });
+    },
   };
+}
+
+/** The address as it is bound: port 0 has become a real one. */
+function withPort(address: string, port: number): string {
+  return `${address.slice(0, address.lastIndexOf(':'))}:${port}`;
 }

@@ -3,11 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
 import { Metadata } from '@grpc/grpc-js';
 import type { Call, GetStatusAnswer, Header } from '../base/api.js';
+import { assert } from '../base/assert.js';
 import { failure } from '../base/errors.js';
 import type { Failure } from '../base/errors.js';
 import type { NodeId, RequestId } from '../base/ids.js';
 import { DEFAULT_CALL_MS, MAX_CALL_MS } from '../base/limits.js';
 import { ZERO_REVISION } from '../base/revision.js';
+import type { CallResult } from '../replica/types.js';
 import type { PublicResponse } from '../wire/public-answer.js';
 import { failureToStatus } from '../wire/public-error.js';
 import { parseRequest } from '../wire/public-parse.js';
@@ -35,16 +37,26 @@ export function createHandler(
   report: (error: unknown) => void,
 ): (call: ServerUnaryCall<WireRequest, PublicResponse>, respond: Respond) => void {
   return (call, respond) => {
-    try {
-      handle(context, call, respond);
-    } catch (error) {
-      report(error);
-      fail(respond, failure('INTERNAL', 'an unexpected error; the log of this node has it'));
-    }
+    const guarded = (work: () => void): void => {
+      try {
+        work();
+      } catch (error) {
+        report(error);
+        fail(respond, failure('INTERNAL', 'an unexpected error; the log of this node has it'));
+      }
+    };
+    guarded(() => {
+      handle(context, call, respond, guarded);
+    });
   };
 }
 
-function handle(context: HandlerContext, incoming: ServerUnaryCall<WireRequest, PublicResponse>, respond: Respond): void {
+function handle(
+  context: HandlerContext,
+  incoming: ServerUnaryCall<WireRequest, PublicResponse>,
+  respond: Respond,
+  guarded: (work: () => void) => void,
+): void {
   const parsed = parseRequest(incoming.request, context.limits);
   if ('faults' in parsed) {
     fail(respond, failure('INVALID_REQUEST', parsed.faults.join('; ')));
@@ -55,22 +67,34 @@ function handle(context: HandlerContext, incoming: ServerUnaryCall<WireRequest, 
     answerUnformed(context, call, respond);
     return;
   }
-  const id = context.calls.open(principalOf(incoming.getPeer()), timeLeftMs(incoming.getDeadline()), call, (header, result) => {
-    switch (result.type) {
-      case 'answer':
-        respond(null, { header, answer: result.answer, version: context.version });
-        return;
-      case 'failure':
-        fail(respond, result.failure);
-        return;
-      case 'notLeader':
-        // Routing keeps this between nodes.
-        fail(respond, failure('INTERNAL', 'a call was answered by a node that does not lead'));
+  const principal = principalOf(incoming.getPeer());
+  const timeoutMs = timeLeftMs(incoming.getDeadline());
+  const id = context.calls.open(principal, timeoutMs, call, (header, result) => {
+    // Runs inside the replica's turn. A wrong answer is a defect and ends the node; one that cannot be sent does not.
+    if (result.type === 'answer') {
+      assert(result.answer.type === call.type, `a call of ${call.type} was answered by ${result.answer.type}`);
     }
+    guarded(() => {
+      respondWith(context, header, result, respond);
+    });
   });
   incoming.on('cancelled', () => {
     context.calls.cancel(id);
   });
+}
+
+function respondWith(context: HandlerContext, header: Header, result: CallResult, respond: Respond): void {
+  switch (result.type) {
+    case 'answer':
+      respond(null, { header, answer: result.answer, version: context.version });
+      return;
+    case 'failure':
+      fail(respond, result.failure);
+      return;
+    case 'notLeader':
+      // Routing keeps this between nodes.
+      fail(respond, failure('INTERNAL', 'a call was answered by a node that does not lead'));
+  }
 }
 
 /** The node makes the id when the client sent none; its answer brings it. */
@@ -79,7 +103,10 @@ function withRequestId(call: ParsedCall): Call {
   return { ...call, requestId: call.requestId ?? (randomUUID() as RequestId) };
 }
 
-/** What is left of a deadline; a call without one gets the default, a far one is cut. */
+/**
+ * What is left of a deadline; a call without one gets the default, a far one is cut. A deadline that is over is ended
+ * by grpc-js itself.
+ */
 function timeLeftMs(deadline: Date | number): number {
   const at = typeof deadline === 'number' ? deadline : deadline.getTime();
   if (!Number.isFinite(at)) return DEFAULT_CALL_MS;
@@ -90,7 +117,10 @@ function timeLeftMs(deadline: Date | number): number {
 function answerUnformed(context: HandlerContext, call: Call, respond: Respond): void {
   const waits = context.waitingFor();
   if (call.type !== 'getStatus') {
-    fail(respond, failure('NOT_FORMED', `node ${context.node} belongs to no history yet: ${waits.join('; ') || 'it is starting'}`));
+    fail(
+      respond,
+      failure('NOT_FORMED', `node ${context.node} belongs to no history yet: ${waits.join('; ') || 'it is starting'}`),
+    );
     return;
   }
   const header: Header = {
@@ -121,5 +151,6 @@ function fail(respond: Respond, fault: Failure): void {
   const { code, message, trailers } = failureToStatus(fault);
   const metadata = new Metadata();
   for (const [key, value] of trailers) metadata.set(key, typeof value === 'string' ? value : Buffer.from(value));
-  respond({ code, details: message, metadata });
+  const status = { code, details: message, metadata };
+  respond(status);
 }

@@ -48,6 +48,7 @@ const REQUEST = root.lookupType('Request');
 const RESPONSE = root.lookupType('Response');
 
 interface Question {
+  /** Which member of the oneof is set. */
   readonly messageRequest?: string;
   readonly fileByFilename?: string;
   readonly fileContainingSymbol?: string;
@@ -79,9 +80,14 @@ export function addReflection(server: Server): void {
       },
       {
         ServerReflectionInfo: (stream: ServerDuplexStream<Buffer, Buffer>) => {
+          // A client that goes away shows up as an error here.
           stream.on('error', () => undefined);
           stream.on('data', (bytes: Buffer) => {
-            stream.write(answer(index, bytes));
+            // An answer is a thousand times its question: a client that does not read is not read either.
+            if (!stream.write(answer(index, bytes))) stream.pause();
+          });
+          stream.on('drain', () => {
+            stream.resume();
           });
           stream.on('end', () => {
             stream.end();
@@ -97,29 +103,27 @@ function answer(index: Index, bytes: Buffer): Buffer {
   try {
     question = REQUEST.decode(bytes) as unknown as Question;
   } catch {
-    return Buffer.from(RESPONSE.encode({ errorResponse: { errorCode: 3, errorMessage: 'the bytes are no reflection request' } }).finish());
+    return Buffer.from(
+      RESPONSE.encode({
+        errorResponse: { errorCode: 3, errorMessage: 'the bytes are no reflection request' },
+      }).finish(),
+    );
   }
   return Buffer.from(RESPONSE.encode({ originalRequest: question, ...responseTo(index, question) }).finish());
 }
 
 function responseTo(index: Index, question: Question): object {
-  switch (question.messageRequest) {
-    case 'listServices':
-      return { listServicesResponse: { service: index.services.map((name) => ({ name })) } };
-    case 'fileByFilename':
-      return filesOrFault(index, question.fileByFilename, `file ${question.fileByFilename ?? ''}`);
-    case 'fileContainingSymbol': {
-      const symbol = question.fileContainingSymbol ?? '';
-      return filesOrFault(index, index.symbols.get(symbol), `symbol ${symbol}`);
-    }
-    default:
-      return { errorResponse: { errorCode: UNIMPLEMENTED, errorMessage: 'there are no extensions here' } };
-  }
+  const { messageRequest: kind, fileByFilename: file = '', fileContainingSymbol: symbol = '' } = question;
+  if (kind === 'listServices') return { listServicesResponse: { service: index.services.map((name) => ({ name })) } };
+  if (kind === 'fileByFilename') return filesOrFault(index, file, `file ${file}`);
+  if (kind === 'fileContainingSymbol') return filesOrFault(index, index.symbols.get(symbol), `symbol ${symbol}`);
+  return { errorResponse: { errorCode: UNIMPLEMENTED, errorMessage: 'there are no extensions here' } };
 }
 
 function filesOrFault(index: Index, file: string | undefined, what: string): object {
   const found = file === undefined ? undefined : index.files.get(file);
-  if (found === undefined) return { errorResponse: { errorCode: NOT_FOUND, errorMessage: `${what} is not served here` } };
+  if (found === undefined)
+    return { errorResponse: { errorCode: NOT_FOUND, errorMessage: `${what} is not served here` } };
   return { fileDescriptorResponse: { fileDescriptorProto: found } };
 }
 
@@ -136,7 +140,9 @@ interface FileDescriptor extends Omit<MessageDescriptor, 'nestedType'> {
 }
 
 function readIndex(set: Uint8Array): Index {
-  const { file: descriptors } = descriptor.FileDescriptorSet.decode(set) as unknown as { readonly file: readonly FileDescriptor[] };
+  const { file: descriptors } = descriptor.FileDescriptorSet.decode(set) as unknown as {
+    readonly file: readonly FileDescriptor[];
+  };
   const raw = rawFiles(set);
   const bytes = new Map(descriptors.map(({ name }, at) => [name, raw[at]] as const));
   const byName = new Map(descriptors.map((file) => [file.name, file] as const));

@@ -1,6 +1,7 @@
 /** The messages of the public API as bytes, by `@grpc/proto-loader`; read once when the process starts. */
 import { loadSync } from '@grpc/proto-loader';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
+import protobuf from 'protobufjs';
 import { assert } from '../base/assert.js';
 import { PROTO_DIRECTORY } from './public-directory.js';
 import type { CallType, RequestMessages, ResponseMessages } from './public-types.js';
@@ -42,7 +43,7 @@ export function encodeRequest<T extends CallType>(type: T, message: RequestMessa
 
 /** The request message in `bytes`; throws for bytes that are no message. */
 export function decodeRequest<T extends CallType>(type: T, bytes: Uint8Array): RequestMessages[T] {
-  return loaded(type).requestDeserialize(buffer(bytes)) as RequestMessages[T];
+  return loaded(type).requestDeserialize(strict(bytes)) as RequestMessages[T];
 }
 
 /** The bytes of a response message. */
@@ -52,7 +53,7 @@ export function encodeResponse<T extends CallType>(type: T, message: ResponseMes
 
 /** The response message in `bytes`; throws for bytes that are no message. */
 export function decodeResponse<T extends CallType>(type: T, bytes: Uint8Array): ResponseMessages[T] {
-  return loaded(type).responseDeserialize(buffer(bytes)) as ResponseMessages[T];
+  return loaded(type).responseDeserialize(strict(bytes)) as ResponseMessages[T];
 }
 
 function loaded(type: CallType): MethodDefinition<object, object> {
@@ -69,6 +70,19 @@ function definitionOf(type: CallType): MethodDefinition<object, object> {
   return found;
 }
 
-function buffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/** protobufjs cuts a text that would end behind its message, where every other field throws: `d` for `domain`. */
+class StrictReader extends protobuf.BufferReader {
+  override string(): string {
+    const start = this.pos;
+    const length = this.uint32();
+    if (length > this.len - this.pos) throw new RangeError('a text ends behind the message');
+    this.pos = start;
+    return super.string();
+  }
+}
+
+/** The decoders that proto-loader makes hand their bytes to protobufjs as they are, which takes a reader as well. */
+function strict(bytes: Uint8Array): Buffer {
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return new StrictReader(buffer) as unknown as Buffer;
 }
