@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClassicLevel, type Iterator, type Snapshot } from 'classic-level';
 import type { Files } from './files.js';
-import { DirectoryRefused, REPLACE_MEMBER } from './refused.js';
+import { DirectoryRefused, MAKE_ROOM, REPLACE_MEMBER } from './refused.js';
 
 /** The database of a data directory, in bytes. */
 export type Database = ClassicLevel<Uint8Array, Uint8Array>;
@@ -42,7 +42,7 @@ export async function openDatabase(location: string): Promise<Database> {
       return database;
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined;
-      const locked = cause instanceof Error && 'code' in cause && cause.code === 'LEVEL_LOCKED';
+      const locked = isLevelError(cause) && cause.code === 'LEVEL_LOCKED';
       if (locked && tries < LOCK_TRIES) {
         await sleep(LOCK_RETRY_MS);
         continue;
@@ -55,10 +55,21 @@ export async function openDatabase(location: string): Promise<Database> {
           { cause },
         );
       }
-      const reason = cause instanceof Error ? cause.message : String(error);
-      throw new DirectoryRefused(location, `LevelDB cannot open it: ${reason}`, REPLACE_MEMBER, { cause: error });
+      throw refusedByLevel(location, cause ?? error);
     }
   }
+}
+
+/** Whether an error is one of LevelDB's. */
+export function isLevelError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('LEVEL_');
+}
+
+/** What LevelDB could not open, read or write. A full or unreadable disk is no damage: the member starts again after it. */
+export function refusedByLevel(location: string, error: unknown): DirectoryRefused {
+  const reason = error instanceof Error ? error.message : String(error);
+  const next = isLevelError(error) && error.code === 'LEVEL_IO_ERROR' ? MAKE_ROOM : REPLACE_MEMBER;
+  return new DirectoryRefused(location, `LevelDB cannot use it: ${reason}`, next, { cause: error });
 }
 
 /**

@@ -16,7 +16,7 @@ import {
   type NumberedHardState,
 } from '../wire/disk-records.js';
 import type { Genesis } from '../replica/types.js';
-import { checkLevelLog, openDatabase, type Database } from './database.js';
+import { checkLevelLog, isLevelError, openDatabase, refusedByLevel, type Database } from './database.js';
 import { DATABASE, inspectDirectory, MARK_FILE, type Expected, type MemberIdentity } from './directory.js';
 import type { DiskState } from './disk-state.js';
 import { nodeFiles, type Files } from './files.js';
@@ -53,7 +53,7 @@ export async function openStore(path: string, expected: Expected, files: Files =
   try {
     await checkLevelLog(location, files);
     const found = await refusing(location, () => load(database, mark, state.identity));
-    await removeRubbish(database, found);
+    await refusing(location, () => removeRubbish(database, found));
     return await assemble(path, files, database, mark.counter, found);
   } catch (error) {
     await database.close();
@@ -181,12 +181,8 @@ async function refusing<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    if (!(error instanceof CorruptBytes) && !fromLevel(error)) throw error;
+    if (isLevelError(error)) throw refusedByLevel(file, error);
+    if (!(error instanceof CorruptBytes)) throw error;
     throw new DirectoryRefused(file, error.message, REPLACE_MEMBER, { cause: error });
   }
-}
-
-/** A read that LevelDB's own checksums refused. */
-function fromLevel(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('LEVEL_');
 }

@@ -19,3 +19,7 @@ export const REPLACE_MEMBER =
 
 /** For a directory that belongs to somebody else. */
 export const WRONG_DIRECTORY = 'Correct the data directory, the node id or the cluster name in the configuration';
+
+/** For a disk that does not take or give what is asked of it. */
+export const MAKE_ROOM =
+  'See that the file system has room and that this user may read and write it, then start again: nothing is lost by that';
