@@ -15,6 +15,15 @@ export function stableIndex(raft: Raft): number {
   return raft.persistence.stable;
 }
 
+/**
+ * Index up to which the log as it is now was handed to the disk: durable, or in the write under way. Falls when a
+ * conflict cuts the log, though a write under way still holds what was cut. A cut of the state must not be handed over
+ * above it (S2.4).
+ */
+export function handedIndex(raft: Raft): number {
+  return raft.persistence.handedTo;
+}
+
 /** Index up to which entries are known to be committed. */
 export function commitIndex(raft: Raft): number {
   return raft.commit;

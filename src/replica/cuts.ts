@@ -1,12 +1,13 @@
 /**
  * When the state is cut, and how much log stays behind a cut (design 6, State table; F4, S4). A cut is the state at
  * exactly one applied index, and never overtakes the log's queue: its index is at or below what was handed to it (S2.4).
+ * What a conflict cut does not count, though a write under way still holds it: the core knows.
  */
 import { assert } from '../base/assert.js';
 import { changedBytes, takeChanges } from '../lease/records.js';
 import { entriesBetween, step } from '../raft/raft.js';
-import type { Entry, LogWrite, SnapshotMeta } from '../raft/types.js';
-import { configurationAt } from '../raft/view.js';
+import type { Entry, SnapshotMeta } from '../raft/types.js';
+import { configurationAt, handedIndex } from '../raft/view.js';
 import { log } from './state.js';
 import type { Context, CutState } from './state.js';
 
@@ -14,12 +15,11 @@ import type { Context, CutState } from './state.js';
 const ENTRY_OVERHEAD = 32;
 
 /** Nothing cut since the start. */
-export function createCuts(snapshotIndex: number, anchorIndex: number, lastIndex: number): CutState {
+export function createCuts(snapshotIndex: number, anchorIndex: number): CutState {
   return {
     durable: snapshotIndex,
     underWay: undefined,
     dirtySince: undefined,
-    submitted: lastIndex,
     keepFrom: anchorIndex + 1,
     keptBytes: 0,
   };
@@ -32,19 +32,10 @@ export function entryApplied(context: Context, entry: Entry): void {
   cuts.keptBytes += entry.payload.length + ENTRY_OVERHEAD;
 }
 
-/** A write was handed to the log's queue. */
-export function logSubmitted(context: Context, write: LogWrite): void {
-  const { cuts } = context;
-  const last = write.entries.at(-1)?.index;
-  if (write.install !== undefined) cuts.submitted = write.install.index;
-  if (write.cutFrom !== undefined) cuts.submitted = Math.min(cuts.submitted, write.cutFrom - 1);
-  if (last !== undefined) cuts.submitted = last;
-}
-
 /** Cuts when one is due: called after the log's writes of this step were handed over. */
 export function cutIfDue(context: Context): void {
   const { cuts, applied, options } = context;
-  if (cuts.underWay !== undefined || cuts.dirtySince === undefined || applied > cuts.submitted) return;
+  if (cuts.underWay !== undefined || cuts.dirtySince === undefined || applied > handedIndex(context.raft)) return;
   const aged = context.time.nowMs - cuts.dirtySince >= options.cutMs;
   if (!aged && changedBytes(context.lease) < options.cutBytes) return;
   const { configuration, index } = configurationAt(context.raft, applied);
@@ -70,7 +61,7 @@ export function cutWritten(context: Context, index: number): void {
 
 /** A snapshot replaced state and log. */
 export function resetCuts(context: Context, meta: SnapshotMeta): void {
-  Object.assign(context.cuts, createCuts(meta.index, meta.index, meta.index));
+  Object.assign(context.cuts, createCuts(meta.index, meta.index));
 }
 
 /**

@@ -10,7 +10,7 @@ import { createRaft, settle, step } from '../raft/raft.js';
 import type { Effect as RaftEffect, RaftOptions } from '../raft/types.js';
 import { leaderOf } from '../raft/view.js';
 import { applyUpTo, restore } from './applying.js';
-import { createCuts, cutIfDue, cutWritten, entryApplied, logSubmitted } from './cuts.js';
+import { createCuts, cutIfDue, cutWritten, entryApplied } from './cuts.js';
 import { takeDiskFree } from './disk.js';
 import { followRole, leaderTick } from './leading.js';
 import { heardFrom, probeAgain, probed, streamEnded, takeHello } from './peers.js';
@@ -89,7 +89,7 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
     peers: new Map(),
     incoming: undefined,
     outgoing: new Map(),
-    cuts: createCuts(snapshot.index, anchor.index, last),
+    cuts: createCuts(snapshot.index, anchor.index),
     watchdog: createWatchdog(),
     diskFree: undefined,
     alarms: new Map(),
@@ -242,7 +242,6 @@ function handleOne(context: Context, effect: RaftEffect): void {
       context.out.push({ type: 'send', message: effect.message });
       return;
     case 'persist':
-      logSubmitted(context, effect.write);
       writeBegun(context, `log ${effect.write.seq}`);
       context.out.push({ type: 'persist', write: effect.write });
       return;

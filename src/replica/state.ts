@@ -163,8 +163,6 @@ export interface CutState {
   underWay: { readonly meta: SnapshotMeta; readonly keepFrom: number } | undefined;
   /** When the first entry after the last cut was applied. */
   dirtySince: number | undefined;
-  /** The last index handed to the log's queue; a cut never overtakes it (S2.4). */
-  submitted: number;
   /** The first index to keep, and the payload bytes from there to `applied`. */
   keepFrom: number;
   keptBytes: number;
