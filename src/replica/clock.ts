@@ -79,7 +79,7 @@ export function renewTimed(timed: Timed, at: number): void {
   timed.renewedAt = Math.max(timed.renewedAt, at);
 }
 
-/** The lease has ended; returns what waited for its fate. */
+/** The lease has ended; returns what waited for its fate, each once: a Void that is appended later resumes none of it. */
 export function stopTiming(clock: ExpiryClock, domain: Domain, token: Revision): (() => void)[] {
   const timed = clock.timed.get(domain);
   if (timed?.token !== token) return [];
@@ -93,7 +93,9 @@ export function stopTiming(clock: ExpiryClock, domain: Domain, token: Revision):
       clock.dead = 0;
     }
   }
-  return [...(timed.expiring ?? []), ...(timed.voidWanted ?? [])];
+  const waiting = [...(timed.expiring ?? []), ...(timed.voidWanted ?? [])];
+  timed.voidWanted = undefined;
+  return waiting;
 }
 
 /** An Expire of the lease was decided against: it lives and is timed again. Returns what waited for the outcome. */

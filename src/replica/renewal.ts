@@ -123,9 +123,9 @@ function renewOne(
 
 /** Appends the Voids that are wanted, many in an entry. Called at the end of each step; what is not taken stays wanted. */
 export function proposeVoids(context: Context, leadership: Leadership): void {
-  for (const batch of batches(leadership.voidsWanted.splice(0), 40)) {
-    const leases = batch.filter((timed) => timed.live).map(({ domain, token }) => ({ domain, token }));
-    if (leases.length === 0) continue;
+  const wanted = leadership.voidsWanted.splice(0).filter((timed) => timed.live);
+  for (const batch of batches(wanted, 40)) {
+    const leases = batch.map(({ domain, token }) => ({ domain, token }));
     const waiting = batch.flatMap((timed) => timed.voidWanted ?? []);
     const index = proposeInternal(context, leadership, { type: 'void', leases }, () => {
       for (const resume of waiting) resume();
