@@ -73,12 +73,14 @@ function advanceKeepFrom(context: Context): void {
   let needed = Infinity;
   for (const { index } of outgoing.values()) needed = Math.min(needed, index + 1);
   if (needed <= applied && cuts.keptBytes > options.logKeepTransferBytes) {
-    for (const { to } of outgoing.values()) {
+    for (const { to, index } of outgoing.values()) {
       log(context, 'warn', 'ended a snapshot transfer that kept too much log', {
         to: to.node,
         limit: options.logKeepTransferBytes,
       });
       context.out.push({ type: 'abortSnapshot', to });
+      // Nobody reports a transfer that was aborted: the core tries again after a sign of life.
+      step(context.raft, { type: 'snapshotSent', to, index, ok: false });
     }
     outgoing.clear();
     needed = Infinity;

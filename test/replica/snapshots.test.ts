@@ -87,6 +87,33 @@ describe('snapshots', () => {
   });
 });
 
+describe('a snapshot under way', () => {
+  it('that keeps too much log is ended, and the member gets another one later (S4.4)', async () => {
+    const cluster = new MemoryCluster({ options: { ...EAGER, logKeepTransferBytes: 2_000 } });
+    const leader = await cluster.untilLeader();
+    const [away = ''] = others(cluster, leader);
+    cluster.kill(away);
+    for (let i = 0; i < 40; i++) await granted(cluster, leader, acquireOf(`d${i}`, { ttlMs: 600_000 }));
+    await cluster.run(200);
+    cluster.start(away);
+    await cluster.until('a transfer', () => cluster.replica(leader).context.outgoing.size > 0);
+    // Nothing that leaves for the member arrives while the log grows.
+    cluster.cut(leader, away);
+    const message = 'ended a snapshot transfer that kept too much log';
+    for (let i = 40; !cluster.node(leader).logs.some((line) => line.message === message); i++) {
+      if (i > 200) throw new Error('the transfer was not ended');
+      await granted(cluster, leader, acquireOf(`d${i}`, { ttlMs: 600_000 }));
+    }
+    cluster.heal();
+    await cluster.until(
+      'the member to catch up',
+      () => cluster.replica(away).context.applied === cluster.replica(leader).context.applied,
+    );
+    expect(cluster.leader()).toBe(leader);
+    await expectEqualStates(cluster);
+  });
+});
+
 describe('a snapshot that comes while another is being installed', () => {
   it('is refused: staging it would empty what the switch is about to use', async () => {
     const cluster = new MemoryCluster();

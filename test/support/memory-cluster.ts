@@ -409,8 +409,8 @@ export class MemoryCluster {
     }
   }
 
-  /** By receiver and sender: how the transfer under way ends. */
-  readonly #ends = new Map<string, (ok: boolean) => void>();
+  /** By receiver and sender: how the transfer under way ends. An aborted one (undefined) is not reported, as in production. */
+  readonly #ends = new Map<string, (ok: boolean | undefined) => void>();
 
   async #sendSnapshot(from: ClusterNode, effect: Extract<Effect, { type: 'sendSnapshot' }>): Promise<void> {
     const { to, term, request } = effect;
@@ -426,7 +426,7 @@ export class MemoryCluster {
       ended = true;
       this.#ends.delete(key);
       this.#transfers--;
-      this.dispatchTo(from, { type: 'snapshotSent', to, index, ok });
+      if (ok !== undefined) this.dispatchTo(from, { type: 'snapshotSent', to, index, ok });
     });
     const reader = store.openSnapshot();
     // One connection keeps the order.
@@ -455,7 +455,7 @@ export class MemoryCluster {
       effect.type === 'abortSnapshot'
         ? `${node.member.node}>${effect.to.node}`
         : `${effect.from.node}>${node.member.node}`;
-    this.#ends.get(key)?.(effect.type === 'chunksDone');
+    this.#ends.get(key)?.(effect.type === 'abortSnapshot' ? undefined : effect.type === 'chunksDone');
   }
 
   #between([low, high]: readonly [number, number]): number {
