@@ -170,10 +170,7 @@ describe('disks that are full', () => {
     await restartAll(cluster, { diskFloorBytes: Number.MAX_SAFE_INTEGER });
     const [one] = cluster.nodes;
     if (one === undefined) throw new Error('nodes expected');
-    await until(
-      'the refusal',
-      async () => isExhausted(await errorOf(cluster, one, acquireOf(randomUUID()))),
-    );
+    await until('the refusal', async () => isExhausted(await errorOf(cluster, one, acquireOf(randomUUID()))));
     const error = await errorOf(cluster, one, acquireOf('refused'));
     expect(error.metadata.get('fencepost-reason')).toEqual(['DISK_FULL']);
     const lease = { domain: 'before' as Domain, token: token as never };

@@ -4,24 +4,7 @@
  */
 import type { Call } from '../../src/base/api.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
-import {
-  CUT_BYTES,
-  CUT_MS,
-  DISK_FLOOR_BYTES,
-  ELECTION_MAX_MS,
-  ELECTION_MIN_MS,
-  FINISHED_REQUESTS,
-  HEARTBEAT_MS,
-  LOG_KEEP_BYTES,
-  LOG_KEEP_TRANSFER_BYTES,
-  MAX_APPEND_BYTES,
-  MAX_HELD_CALLS,
-  MAX_INFLIGHT_APPENDS,
-  MAX_INFLIGHT_BYTES,
-  MAX_UNAPPLIED_ENTRIES,
-  MAX_UNCOMMITTED_BYTES,
-  TICK_MS,
-} from '../../src/base/limits.js';
+import { FINISHED_REQUESTS, TICK_MS } from '../../src/base/limits.js';
 import { createRandom, nextInt, nextUint32 } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
 import type { Revision } from '../../src/base/revision.js';
@@ -35,6 +18,7 @@ import type { CallResult, Effect, Event, Genesis, ReplicaOptions } from '../../s
 import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
 import type { MemoryDisk, MemoryStore } from '../../src/testing/memory-store.js';
 import { commandCodec } from '../../src/wire/command.js';
+import { defaultOptions } from './replica-options.js';
 import { VirtualTime } from './virtual-time.js';
 
 /** The wall clock at virtual time 0. */
@@ -157,7 +141,11 @@ export class MemoryCluster {
         });
       },
     });
-    const replica = createReplica(this.#replicaOptions(node.member), commandCodec, store.loaded);
+    const replica = createReplica(
+      { ...defaultOptions(node.member, this.genesis), ...this.#settings.options, seed: nextUint32(this.#random) },
+      commandCodec,
+      store.loaded,
+    );
     const boot = hex(this.#random) as BootId;
     const executor = createExecutor(replica, {
       store,
@@ -460,30 +448,6 @@ export class MemoryCluster {
 
   #between([low, high]: readonly [number, number]): number {
     return low + (nextUint32(this.#random) / 2 ** 32) * (high - low);
-  }
-
-  #replicaOptions(self: Member): ReplicaOptions {
-    return {
-      self,
-      addresses: this.genesis.members.map(({ node }) => ({ node, peerAddress: `${node}:7201` })),
-      heartbeatMs: HEARTBEAT_MS,
-      electionMinMs: ELECTION_MIN_MS,
-      electionMaxMs: ELECTION_MAX_MS,
-      tickMs: TICK_MS,
-      diskFloorBytes: DISK_FLOOR_BYTES,
-      maxAppendBytes: MAX_APPEND_BYTES,
-      maxInflightAppends: MAX_INFLIGHT_APPENDS,
-      maxInflightBytes: MAX_INFLIGHT_BYTES,
-      maxUncommittedBytes: MAX_UNCOMMITTED_BYTES,
-      maxUnappliedEntries: MAX_UNAPPLIED_ENTRIES,
-      cutBytes: CUT_BYTES,
-      cutMs: CUT_MS,
-      logKeepBytes: LOG_KEEP_BYTES,
-      logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
-      maxHeldCalls: MAX_HELD_CALLS,
-      ...this.#settings.options,
-      seed: nextUint32(this.#random),
-    };
   }
 }
 
