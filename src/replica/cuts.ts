@@ -66,14 +66,18 @@ export function resetCuts(context: Context, meta: SnapshotMeta): void {
 
 /**
  * Moves the first kept index forward while more than the limit lies between it and `applied`; not past what a snapshot
- * under way will need, up to a limit of its own, which ends the transfer instead (S4.4).
+ * that is under way, or has just arrived, will need, up to a limit of its own, which ends the transfer instead (S4.4).
  */
 function advanceKeepFrom(context: Context): void {
   const { cuts, options, outgoing, applied } = context;
   let needed = Infinity;
-  for (const { index } of outgoing.values()) needed = Math.min(needed, index + 1);
+  for (const [key, { index, keepUntil }] of outgoing) {
+    if (keepUntil !== undefined && keepUntil <= context.time.nowMs) outgoing.delete(key);
+    else needed = Math.min(needed, index + 1);
+  }
   if (needed <= applied && cuts.keptBytes > options.logKeepTransferBytes) {
-    for (const { to, index } of outgoing.values()) {
+    for (const { to, index, keepUntil } of outgoing.values()) {
+      if (keepUntil !== undefined) continue;
       log(context, 'warn', 'ended a snapshot transfer that kept too much log', {
         to: to.node,
         limit: options.logKeepTransferBytes,

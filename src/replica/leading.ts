@@ -27,7 +27,9 @@ export function followRole(context: Context): void {
   const { leadership } = context;
   if (leadership !== undefined && (!leads || leadership.term !== term)) {
     context.leadership = undefined;
-    for (const { to } of context.outgoing.values()) context.out.push({ type: 'abortSnapshot', to });
+    for (const { to, keepUntil } of context.outgoing.values()) {
+      if (keepUntil === undefined) context.out.push({ type: 'abortSnapshot', to });
+    }
     context.outgoing.clear();
     handBack(context, leadership);
     log(context, 'info', 'stopped leading', { term: leadership.term });

@@ -10,16 +10,24 @@ import { memberKey } from './members.js';
 import type { Context } from './state.js';
 import type { SnapshotChunk } from './types.js';
 
+/** For so many greatest election time-outs the log behind a snapshot that has arrived is kept (S4.4). */
+const KEEP_BEHIND = 2;
+
 /** The core wants a follower to get the newest cut. */
 export function sendSnapshot(context: Context, effect: Extract<RaftEffect, { type: 'sendSnapshot' }>): void {
   const { to, request } = effect;
-  context.outgoing.set(memberKey(to), { to, index: context.cuts.durable });
+  context.outgoing.set(memberKey(to), { to, index: context.cuts.durable, keepUntil: undefined });
   context.out.push({ type: 'sendSnapshot', to, term: context.raft.hard.term, request });
 }
 
 /** A transfer to a follower ended. */
 export function snapshotSent(context: Context, to: Member, index: number, ok: boolean): RaftEffect[] {
-  context.outgoing.delete(memberKey(to));
+  const { outgoing, options, time } = context;
+  const key = memberKey(to);
+  const sent = outgoing.get(key);
+  if (sent !== undefined && ok) {
+    outgoing.set(key, { ...sent, keepUntil: time.nowMs + KEEP_BEHIND * options.electionMaxMs });
+  } else outgoing.delete(key);
   return step(context.raft, { type: 'snapshotSent', to, index, ok });
 }
 

@@ -106,6 +106,15 @@ export interface Incoming {
   last: number | undefined;
 }
 
+/** A snapshot on its way out. */
+export interface Outgoing {
+  readonly to: Member;
+  /** The snapshot is at this index or a later one. */
+  readonly index: number;
+  /** Set once it has arrived: until then the log behind it is still kept, or the member would need another one (S4.4). */
+  readonly keepUntil: number | undefined;
+}
+
 /** What was last seen of another member's process (S1, S7). */
 export interface PeerView {
   boot: BootId | undefined;
@@ -139,8 +148,8 @@ export interface Context {
   transfers: TransferWaiter[];
   readonly peers: Map<NodeId, PeerView>;
   incoming: Incoming | undefined;
-  /** Snapshots on their way out: the first index each follower will need, and since when. */
-  readonly outgoing: Map<string, { readonly to: Member; readonly index: number }>;
+  /** Snapshots on their way out, and those that have just arrived: the log behind them is kept. */
+  readonly outgoing: Map<string, Outgoing>;
   readonly cuts: CutState;
   readonly watchdog: WatchdogState;
   /** Free bytes; undefined until first reported. */

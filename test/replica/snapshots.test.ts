@@ -114,6 +114,32 @@ describe('a snapshot under way', () => {
   });
 });
 
+describe('a snapshot that has arrived', () => {
+  it('is followed by the log behind it, not by another snapshot, under load too (S4.4)', async () => {
+    const cluster = new MemoryCluster({ options: EAGER });
+    const leader = await cluster.untilLeader();
+    const [away = ''] = others(cluster, leader);
+    cluster.kill(away);
+    for (let i = 0; i < 40; i++) await granted(cluster, leader, acquireOf(`d${i}`, { ttlMs: 600_000 }));
+    await cluster.run(200);
+    let made = 0;
+    const load = (): void => {
+      made++;
+      cluster.call(leader, acquireOf(`load${made}`, { ttlMs: 600_000 }));
+      if (made < 2_000) cluster.after(1, load);
+    };
+    load();
+    cluster.start(away);
+    // Between the last chunk and the first entry behind it there is time for many cuts.
+    cluster.latency = [20, 40];
+    await cluster.until('the load to end', () => made === 2_000);
+    await cluster.run(200);
+    const installed = cluster.node(away).logs.filter(({ message }) => message === 'installed a snapshot');
+    expect(installed.length).toBe(1);
+    await expectEqualStates(cluster);
+  });
+});
+
 describe('a snapshot that comes while another is being installed', () => {
   it('is refused: staging it would empty what the switch is about to use', async () => {
     const cluster = new MemoryCluster();
