@@ -192,8 +192,20 @@ function takeAsk(machine: Machine, id: number, request: FormRequest): void {
   const { genesis } = request;
   if (state.type === 'seeking' && genesis?.cluster === options.cluster && lists(genesis, options.self))
     store(machine, genesis);
+  else if (genesis !== undefined) judgeStranger(machine, genesis, request);
   if (machine.state.type === 'storing') machine.waiting.push(id);
   else respond(machine, id);
+}
+
+/**
+ * A member of a living cluster of this name asks, and this node's list does not name it: nobody here would ask it, so
+ * this is the only moment to learn that its cluster exists (S10). Those listed are judged by their answers.
+ */
+function judgeStranger(machine: Machine, genesis: Genesis, request: FormRequest): void {
+  const { state, options, peers } = machine;
+  if (state.type !== 'seeking' || !options.form || genesis.cluster !== options.cluster) return;
+  if (peers.some(({ node }) => node === request.hello.node)) return;
+  refuse(machine, notListed(machine, genesis, [{ ...request, forming: false }]));
 }
 
 function respond(machine: Machine, id: number): void {
@@ -274,13 +286,14 @@ function faultOf(machine: Machine, answer: FormResponse, answers: readonly FormR
     return `${hello.node} was started with another list of members than this node: give all of them the same "members"`;
   }
   const apartMs = Math.abs(answer.unixUs / 1_000 - machine.time.unixMs);
-  if (apartMs > MAX_FORMING_CLOCK_SPREAD_MS) {
-    return (
-      `the wall clocks of ${hello.node} and of this node are ${Math.round(apartMs / 1_000)} s apart and may differ by ${MAX_FORMING_CLOCK_SPREAD_MS / 1_000} s ` +
-      'at forming (tokens begin at the clock): set the clocks, then start again'
-    );
-  }
-  return undefined;
+  return apartMs > MAX_FORMING_CLOCK_SPREAD_MS ? clocksApart(`${hello.node} and of this node`, apartMs) : undefined;
+}
+
+function clocksApart(whose: string, apartMs: number): string {
+  return (
+    `the wall clocks of ${whose} are ${Math.round(apartMs / 1_000)} s apart and may differ by ${MAX_FORMING_CLOCK_SPREAD_MS / 1_000} s ` +
+    'at forming (tokens begin at the clock): set the clocks, then start again'
+  );
 }
 
 function notListed(machine: Machine, genesis: Genesis, answers: readonly FormResponse[]): string {
@@ -294,7 +307,10 @@ function notListed(machine: Machine, genesis: Genesis, answers: readonly FormRes
   }
   const what = `cluster "${cluster}" knows ${self.node} with data directory ${known.directory}, and this one is ${self.directory}: the disk was wiped or replaced, or this is another node's directory`;
   if (allSeen && holders < majority) {
-    return `${what}. Forming was broken off: only ${holders} of ${genesis.members.length} members hold its record, so nothing was granted. Empty the data directories of all members and form again`;
+    return (
+      `${what}. Only ${holders} of ${genesis.members.length} members hold its record. If the others never did, forming was broken off and nothing was granted: ` +
+      'empty the data directories of all members and form again. If they lost it, leases may be in force: put the old disks back, or form again with --hold-ms'
+    );
   }
   return `${what}. A wiped member has forgotten its votes and may not come back as the same: put the old disk back, or have the member replaced (the other members go on without it)`;
 }
@@ -302,8 +318,12 @@ function notListed(machine: Machine, genesis: Genesis, answers: readonly FormRes
 /** All are there, new and agreed: begin the history. */
 function write(machine: Machine, answers: readonly FormResponse[]): void {
   const { options, time } = machine;
-  const clock = Math.max(Math.floor(time.unixMs * 1_000), ...answers.map(({ unixUs }) => unixUs));
-  const fault = clockFault(clock, options.floor);
+  const clocks = [Math.floor(time.unixMs * 1_000), ...answers.map(({ unixUs }) => unixUs)];
+  const clock = Math.max(...clocks);
+  // Each answer was held against this node's clock; two others may be further apart.
+  const apartMs = (clock - Math.min(...clocks)) / 1_000;
+  const fault =
+    apartMs > MAX_FORMING_CLOCK_SPREAD_MS ? clocksApart('two members', apartMs) : clockFault(clock, options.floor);
   if (fault !== undefined) {
     refuse(machine, fault);
     return;
