@@ -70,6 +70,8 @@ export class Node {
   #store: Store | undefined;
   #executor: Executor | undefined;
   #timers: (() => void)[] = [];
+  /** What is being opened: a stop waits for it, or ports and directory would be taken after they were given back. */
+  #opening: Promise<void> = Promise.resolve();
   #stopping = false;
 
   /** `end` is called once. `version` is shown by status. */
@@ -109,6 +111,11 @@ export class Node {
 
   /** Listens and begins. Rejects with {@link UsageFaults} when a port is taken, with DirectoryRefused for the directory. */
   async start(): Promise<void> {
+    this.#opening = this.#open();
+    await this.#opening;
+  }
+
+  async #open(): Promise<void> {
     const { dataDir: path, cluster, nodeId: node } = this.#config;
     const expected = { cluster, node };
     const found = await inspectDirectory(path, expected);
@@ -154,9 +161,13 @@ export class Node {
     return new FormingDriver(forming, {
       time,
       ask: (to, request, timeoutMs) => this.#transport.ask(to, request, timeoutMs),
-      store: async (record) => {
-        await storeGenesis(dataDir, record, directory);
-        this.#store = await openStore(dataDir, { cluster, node });
+      store: (record) => {
+        const accept = async (): Promise<void> => {
+          await storeGenesis(dataDir, record, directory);
+          this.#store = await openStore(dataDir, { cluster, node });
+        };
+        this.#opening = accept();
+        return this.#opening;
       },
       formed: (record) => {
         this.#run(record, directory);
@@ -257,8 +268,9 @@ export class Node {
   }
 
   #close(): void {
-    this.#forming?.stop();
     const closing = async (): Promise<void> => {
+      await Promise.allSettled([this.#opening]);
+      this.#forming?.stop();
       await this.#server.close(CLOSE_GRACE_MS);
       await this.#transport.close();
       for (const stop of this.#timers) stop();
