@@ -44,6 +44,8 @@ export function createExecutor(replica: Replica, ports: ExecutorPorts): Executor
   let scheduled = false;
   let halted = false;
 
+  const isHalted = (): boolean => halted;
+
   const fail = (cause: 'disk' | 'assertion', error: Error): void => {
     if (halted) return;
     halted = true;
@@ -64,7 +66,11 @@ export function createExecutor(replica: Replica, ports: ExecutorPorts): Executor
     const events = inbox;
     inbox = [];
     try {
-      for (const effect of replica.step(time(), events)) perform(effect);
+      for (const effect of replica.step(time(), events)) {
+        perform(effect);
+        // A write that failed at once: nothing that follows from it may leave.
+        if (isHalted()) return;
+      }
     } catch (error) {
       fail('assertion', error instanceof Error ? error : new Error(String(error)));
     }

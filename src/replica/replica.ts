@@ -326,7 +326,8 @@ function showServing(context: Context): void {
 function stopWhenIdle(context: Context): void {
   const { stopping, options, time } = context;
   if (stopping === undefined || stopping.done) return;
-  if (context.leadership === undefined) stopping.handingOver = false;
+  // Not with the end of the leadership: the vote for the next leader is still on its way then.
+  if (context.leadership === undefined && leaderOf(context.raft) !== undefined) stopping.handingOver = false;
   const idle = !stopping.handingOver && context.calls.size === 0;
   if (!idle && time.nowMs - stopping.since < STOP_WAITS * options.electionMaxMs) return;
   stopping.done = true;

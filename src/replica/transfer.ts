@@ -59,10 +59,10 @@ export function scanTransfers(context: Context): void {
   endTransfers(context, (waiter) => waiter.until <= context.time.nowMs, timedOut);
 }
 
-/** A stopping leader hands over to the voter furthest ahead. False when there is nobody to hand over to. */
+/** A stopping leader hands over to the voter furthest ahead, unless it does so already. False when there is nobody. */
 export function transferBeforeStop(context: Context): boolean {
   const [effect] = step(context.raft, { type: 'transfer', to: undefined });
-  if (effect?.type !== 'rejected') return true;
+  if (effect?.type !== 'rejected' || effect.reason === 'transferring') return true;
   log(context, 'warn', 'stopping without handing leadership over', { reason: effect.reason });
   return false;
 }

@@ -57,7 +57,15 @@ function makeNode(config: NodeConfig): { node: Node; serving: Promise<void>; end
   let ends: (ending: Ending) => void = () => undefined;
   const serving = new Promise<void>((resolve) => (serves = resolve));
   const ended = new Promise<Ending>((resolve) => (ends = resolve));
-  const log = createLog('info', {}, { write: (line) => (line.includes('"serving"') ? serves() : undefined) });
+  const log = createLog(
+    'info',
+    {},
+    {
+      write: (line) => {
+        if (line.includes('"serving"')) serves();
+      },
+    },
+  );
   return { node: new Node(config, 'test', log, ends), serving, ended };
 }
 

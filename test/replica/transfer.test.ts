@@ -58,3 +58,25 @@ describe('a hand-over that is given up', () => {
     ).toBeUndefined();
   });
 });
+
+describe('a leader that is told to stop while it hands over', () => {
+  it('waits for that hand-over', async () => {
+    const cluster = new MemoryCluster();
+    const leader = await cluster.untilLeader();
+    const [to] = others(cluster, leader);
+    const target = cluster.node(to ?? '').member.node;
+    const node = cluster.node(leader);
+    const forwarded = {
+      type: 'forwarded',
+      from: target,
+      principal: { name: 'addr:test', authenticated: false },
+      timeoutMs: 1_000,
+    } as const;
+    // The target lacks an entry, so the hand-over takes a while.
+    cluster.dispatchTo(node, { ...forwarded, id: 1_001, call: acquireOf('d') });
+    cluster.dispatchTo(node, { ...forwarded, id: 1_002, call: { type: 'transferLeadership', to: target } });
+    cluster.dispatchTo(node, { type: 'stop' });
+    await cluster.until('the end of the leader', () => node.running === undefined);
+    expect(cluster.replica(target).context.raft.role.type).toBe('leader');
+  });
+});
