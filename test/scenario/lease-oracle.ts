@@ -24,7 +24,7 @@ interface Held {
 export class LeaseOracle {
   readonly faults: string[] = [];
   readonly #held = new Map<number, Held>();
-  readonly #greatest = new Map<string, number>();
+  readonly #answered = new Map<string, readonly { readonly token: number; readonly at: number }[]>();
   readonly #granted = new Map<string, number>();
   readonly #hashes = new Map<number, string>();
 
@@ -38,18 +38,19 @@ export class LeaseOracle {
     else this.#held.set(token, { domain, token, until });
   }
 
-  /** An acquire was answered by a grant. */
-  granted(request: string, domain: string, token: number): void {
+  /** An acquire that was sent at `sentAt` is answered by a grant. A late answer may tell of an older grant, a late call not. */
+  granted(request: string, domain: string, token: number, sentAt: number, now: number): void {
     const known = this.#granted.get(request);
     if (known !== undefined && known !== token) {
       this.faults.push(`ONCE: request ${request} was granted ${known} and ${token}`);
     }
     this.#granted.set(request, token);
-    const greatest = this.#greatest.get(domain) ?? 0;
-    if (known === undefined && token <= greatest) {
-      this.faults.push(`LEASE: ${domain} is granted with ${token} after ${greatest}`);
+    const before = this.#answered.get(domain) ?? [];
+    const greater = before.find((answer) => answer.token > token && answer.at < sentAt);
+    if (greater !== undefined) {
+      this.faults.push(`LEASE: an acquire of ${domain} is granted ${token} after ${greater.token} was told`);
     }
-    this.#greatest.set(domain, Math.max(greatest, token));
+    this.#answered.set(domain, [...before, { token, at: now }]);
   }
 
   /** A member has applied up to `applied`. */

@@ -250,8 +250,6 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     const found = world.network.sent.slice(world.sentBefore).filter((packet) => matches(pattern, packet));
     return { holds: found.length <= Number(words.at(-1)), found: String(found.length) };
   },
-  /** `time 1500`: no more than so many milliseconds have passed since the start. */
-  time: (world, words) => ({ holds: world.now <= Number(words[0]), found: `${world.now} ms` }),
   held: (world, words) => {
     const found = world.network.held.filter((packet) => matches(parsePattern(words), packet));
     return { holds: found.length > 0, found: `${found.length} held` };

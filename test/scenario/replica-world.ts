@@ -256,7 +256,7 @@ export class ReplicaWorld {
       case 'forward': {
         const { to, id, principal, timeoutMs, call } = effect;
         this.#pass(node, to, { type: 'forwarded', from: node.member.node, id, principal, timeoutMs, call }, () => {
-          this.#later(node, { type: 'forwardLost', node: to });
+          this.#streamEnds(node, this.node(to));
         });
         return;
       }
@@ -264,12 +264,19 @@ export class ReplicaWorld {
         this.#pass(node, effect.to, { type: 'forwardCancelled', from: node.member.node, id: effect.id });
         return;
       case 'forwardResult':
-        this.#pass(node, effect.to, {
-          type: 'forwardResult',
-          from: node.member.node,
-          id: effect.id,
-          result: effect.result,
-        });
+        this.#pass(
+          node,
+          effect.to,
+          {
+            type: 'forwardResult',
+            from: node.member.node,
+            id: effect.id,
+            result: effect.result,
+          },
+          () => {
+            this.#streamEnds(this.node(effect.to), node);
+          },
+        );
         return;
       case 'probe':
         this.#later(node, {
@@ -315,6 +322,12 @@ export class ReplicaWorld {
     else this.#later(target, event);
   }
 
+  /** The stream on which `from` passes calls to `to` breaks: both notice. */
+  #streamEnds(from: ReplicaNode, to: ReplicaNode): void {
+    this.#later(from, { type: 'forwardLost', node: to.member.node });
+    this.#later(to, { type: 'forwarderLost', node: from.member.node });
+  }
+
   #sendSnapshot(node: ReplicaNode, { to, term, request }: Extract<Effect, { type: 'sendSnapshot' }>): void {
     const { snapshot: meta, summary, count, sum } = node.disk.image.table;
     const chunk = {
@@ -343,7 +356,7 @@ export class ReplicaWorld {
     if (answer.type === 'acquire' && answer.outcome.type === 'granted') {
       const { lease } = answer.outcome;
       operation.lease = lease;
-      oracle.granted(answer.requestId, lease.domain, lease.token);
+      oracle.granted(answer.requestId, lease.domain, lease.token, operation.sentAt, now);
       if (!operation.deaf) oracle.held(lease.domain, lease.token, operation.sentAt, lease.ttlMs, now);
     }
     if (answer.type !== 'renew' || operation.call.type !== 'renew' || operation.deaf) return;
