@@ -95,7 +95,7 @@ export function parsePosition(text: string): Position {
   return { index: Number(match[1]), term: Number(match[2]) };
 }
 
-/** Short names of the messages, as the research pages write them. */
+/** Short names of the messages. */
 export const KINDS: Readonly<Record<Message['type'], string>> = {
   preVote: 'PV',
   preVoteReply: 'PVr',
