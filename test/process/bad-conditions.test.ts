@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -120,6 +121,30 @@ describe('disks that are not what they should be', () => {
     expect(code, stderr).toBe(1);
     expect(stderr).toMatch(/LOCK|in use|open in another process/i);
   });
+});
+
+const FAKETIME = ['x86_64', 'aarch64']
+  .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
+  .find((path) => existsSync(path));
+
+describe('clocks that disagree', () => {
+  it.skipIf(FAKETIME === undefined)(
+    'by a minute at forming: refused, and by how much (needs libfaketime)',
+    async () => {
+      const behind = { LD_PRELOAD: FAKETIME ?? '', FAKETIME: '-60', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+      await using cluster = await ProcessCluster.create({ environment: { n2: behind } });
+      for (const node of cluster.nodes) cluster.start(node);
+      const [one, two, three] = cluster.nodes;
+      if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes expected');
+      expect(await two.exited, two.log).toBe(1);
+      // Whoever meets the clock that is behind refuses too; who comes later meets nobody and waits.
+      expect(await Promise.race([one.exited, three.exited])).toBe(1);
+      const refusal = /wall clocks of n\d and of this node are (59|60|61) s apart/;
+      expect(two.log).toMatch(refusal);
+      expect(one.log + three.log).toMatch(refusal);
+      for (const { log } of cluster.nodes) expect(log).not.toContain('member of a history');
+    },
+  );
 });
 
 describe('wrong usage', () => {
