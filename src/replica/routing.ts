@@ -5,7 +5,7 @@
 import { assert } from '../base/assert.js';
 import type { ForwardableCall } from '../base/api.js';
 import { failure } from '../base/errors.js';
-import type { Reason } from '../base/errors.js';
+import type { Failure, Reason } from '../base/errors.js';
 import { ANSWER_BEFORE_DEADLINE_MS, HOLD_WITHOUT_LEADER_MS } from '../base/limits.js';
 import type { NodeId } from '../base/ids.js';
 import { revisionAt } from '../base/revision.js';
@@ -78,7 +78,6 @@ export function route(context: Context, entry: EntryCall): void {
   if (leader !== undefined && leader.node !== context.options.self.node && at.notBefore <= nowMs) {
     context.held--;
     entry.at = { type: 'forwarded', to: leader.node };
-    entry.attempted = true;
     const { id, principal, call } = entry;
     context.out.push({
       type: 'forward',
@@ -111,7 +110,7 @@ export function routeAll(context: Context): void {
     if (entry.call.type === 'transferLeadership' && entry.at.type !== 'held') continue;
     if (entry.at.type === 'forwarded' && (leads || (leader !== undefined && entry.at.to !== leader))) {
       context.out.push({ type: 'forwardCancel', to: entry.at.to, id: entry.id });
-      takeBack(context, entry, context.time.nowMs);
+      takeBack(context, entry, 'unknown', context.time.nowMs);
     } else if (entry.at.type === 'held') route(context, entry);
   }
 }
@@ -120,27 +119,25 @@ export function routeAll(context: Context): void {
 export function takeForwardResult(context: Context, from: NodeId, id: CallId, result: CallResult): void {
   const entry = context.calls.get(id);
   if (entry?.at.type !== 'forwarded' || entry.at.to !== from) return;
-  if (result.type === 'notLeader') takeBack(context, entry, context.time.nowMs + RETRY_FORWARD_MS);
-  else {
-    finish(context, id);
-    deliver(context, id, result);
-  }
+  if (result.type === 'notLeader') takeBack(context, entry, result.outcome, context.time.nowMs + RETRY_FORWARD_MS);
+  else conclude(context, entry, result);
 }
 
 /** The forward stream to `node` ended: what was under way there is passed on again, or ends as unknown. */
 export function forwardLost(context: Context, node: NodeId): void {
   for (const entry of context.calls.values()) {
     if (entry.at.type === 'forwarded' && entry.at.to === node)
-      takeBack(context, entry, context.time.nowMs + RETRY_FORWARD_MS);
+      takeBack(context, entry, 'unknown', context.time.nowMs + RETRY_FORWARD_MS);
   }
 }
 
 /**
- * A call that was elsewhere is this node's to route again, with its id, stamp and time left (S5). An operator's call is
- * not repeated: it ends as unknown.
+ * A call that was elsewhere, with that outcome, is this node's to route again, with its id, stamp and time left (S5). An
+ * operator's call is not repeated: it ends as unknown.
  */
-export function takeBack(context: Context, entry: EntryCall, notBefore: number): void {
+function takeBack(context: Context, entry: EntryCall, outcome: Failure['outcome'], notBefore: number): void {
   assert(entry.at.type !== 'held', `call ${entry.id} is taken back while held`);
+  if (outcome === 'unknown') entry.attempted = true;
   if (entry.call.type === 'forceRelease' || entry.call.type === 'transferLeadership') {
     finish(context, entry.id);
     fail(
@@ -178,7 +175,8 @@ export function scanCalls(context: Context): void {
     const { at } = entry;
     const heldTooLong = at.type === 'held' && nowMs - at.since >= HOLD_WITHOUT_LEADER_MS;
     if (nowMs >= entry.answerBy || heldTooLong) {
-      const outcome = entry.attempted || (at.type === 'served' && at.served.proposed) ? 'unknown' : 'not-done';
+      const mayBeInLog = at.type === 'forwarded' || (at.type === 'served' && at.served.proposed);
+      const outcome = entry.attempted || mayBeInLog ? 'unknown' : 'not-done';
       cancelCall(context, entry.id);
       const waited = heldTooLong ? `for ${HOLD_WITHOUT_LEADER_MS} ms` : 'until shortly before its deadline';
       fail(
@@ -208,12 +206,18 @@ function answerOwn(context: Context, id: CallId, result: CallResult): void {
   const entry = context.calls.get(id);
   if (entry === undefined) return;
   if (result.type === 'notLeader') {
-    if (result.outcome === 'unknown') entry.attempted = true;
-    takeBack(context, entry, context.time.nowMs);
+    takeBack(context, entry, result.outcome, context.time.nowMs);
     return;
   }
-  finish(context, id);
-  deliver(context, id, result);
+  conclude(context, entry, result);
+}
+
+/** Answers a call. A refusal says nothing of an earlier attempt, which may have reached a log. */
+function conclude(context: Context, entry: EntryCall, result: CallResult): void {
+  finish(context, entry.id);
+  if (result.type === 'failure' && entry.attempted)
+    deliver(context, entry.id, failed({ ...result.failure, outcome: 'unknown' }));
+  else deliver(context, entry.id, result);
 }
 
 function finish(context: Context, id: CallId): void {

@@ -22,7 +22,7 @@ export interface EntryCall {
   /** Monotonic; the answer leaves before this. */
   readonly answerBy: number;
   readonly deadline: number;
-  /** True once the call may have reached a log: from then on a failure says `unknown`. */
+  /** True once an attempt that is over may have reached a log: from then on a failure says `unknown`. */
   attempted: boolean;
   at:
     | {

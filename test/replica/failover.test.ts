@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { failure } from '../../src/base/errors.js';
 import { MemoryCluster } from '../support/memory-cluster.js';
 import { acquireOf, answerOf, expectEqualStates, failureOf, get, granted, others, release, renew } from './helpers.js';
 
@@ -123,5 +124,28 @@ describe('failover', () => {
     await cluster.run(200);
     cluster.start(one ?? '');
     expect(answerOf(await cluster.answered(call))).toMatchObject({ outcome: { type: 'granted' } });
+  });
+});
+
+describe('a call that was passed to a leader twice', () => {
+  it('is not said to be undone because the second time it was refused', async () => {
+    const cluster = new MemoryCluster();
+    const leader = await cluster.untilLeader();
+    const [entry = ''] = others(cluster, leader);
+    const node = cluster.node(entry);
+    // Nothing comes back from the leader by itself.
+    cluster.cutLinks.add(`${leader}>${entry}`);
+    const from = cluster.node(leader).member.node;
+    const refusal = { type: 'failure', failure: failure('OVERLOADED', 'too much work') } as const;
+    const once = cluster.call(entry, acquireOf('once'));
+    await cluster.run(5);
+    cluster.dispatchTo(node, { type: 'forwardResult', from, id: once.id, result: refusal });
+    expect(failureOf(await cluster.answered(once)).outcome).toBe('not-done');
+    const twice = cluster.call(entry, acquireOf('twice'));
+    await cluster.run(5);
+    cluster.dispatchTo(node, { type: 'forwardLost', node: from });
+    await cluster.run(50);
+    cluster.dispatchTo(node, { type: 'forwardResult', from, id: twice.id, result: refusal });
+    expect(failureOf(await cluster.answered(twice)).outcome).toBe('unknown');
   });
 });
