@@ -18,6 +18,8 @@ export function messageStream(self: NodeId, hello: Hello, emit: (event: Event) =
           );
         }
         if (to.node !== self) throw new Error(`a message for node ${to.node} came to node ${self}`);
+        // Without its chunks it would be an order to install what is not there.
+        if (message.type === 'installSnapshot') throw new Error('a snapshot comes over its own connection, in chunks');
         emit({ type: 'message', message });
       }
     },

@@ -143,6 +143,17 @@ describe('what no member sends', () => {
         ),
       /a message for node n3 came to node n1/,
     ],
+    [
+      'the decision on a snapshot, which each member makes for itself once all of it is staged',
+      (n1) => {
+        const configuration = { voters: [member('n1'), member('n2')], outgoing: [], learners: [] };
+        const meta = { index: 5, term: 1, configuration, configurationIndex: 0 };
+        return partFrame(
+          encodeMessage({ type: 'installSnapshot', from: member('n2'), to: n1.self, term: 9, meta, request: 1 }),
+        );
+      },
+      /a snapshot comes over its own connection/,
+    ],
     ['bytes that are no frame', () => Uint8Array.of(0x0a, 0xff), /message frame/],
     ['a frame whose message cannot be read', () => partFrame(Uint8Array.of(1, 2, 3)), /message/],
   ];
