@@ -16,8 +16,8 @@ import {
 import type { Revision } from '../base/revision.js';
 import { encodeUtf8 } from '../base/utf8.js';
 import type { StateLimits } from '../lease/types.js';
+import { sameMember } from '../raft/member.js';
 import type { Member } from '../raft/types.js';
-import { sameMember } from './members.js';
 import type { FormRequest, FormResponse, Genesis, MemberAddress, Time } from './types.js';
 
 /** The newest format of frames and records that this release speaks. */

@@ -3,10 +3,10 @@
  * all are there. A transfer is named by (sender, term, request); an unexpected chunk ends it (S5 of the catalogue).
  */
 import { assert } from '../base/assert.js';
+import { keyOf } from '../raft/member.js';
 import { step } from '../raft/raft.js';
 import type { Effect as RaftEffect, Member } from '../raft/types.js';
 import { isInstalling } from '../raft/view.js';
-import { memberKey } from './members.js';
 import type { Context } from './state.js';
 import type { SnapshotChunk } from './types.js';
 
@@ -16,14 +16,14 @@ const KEEP_BEHIND = 2;
 /** The core wants a follower to get the newest cut. */
 export function sendSnapshot(context: Context, effect: Extract<RaftEffect, { type: 'sendSnapshot' }>): void {
   const { to, request } = effect;
-  context.outgoing.set(memberKey(to), { to, index: context.cuts.durable, keepUntil: undefined });
+  context.outgoing.set(keyOf(to), { to, index: context.cuts.durable, keepUntil: undefined });
   context.out.push({ type: 'sendSnapshot', to, term: context.raft.hard.term, request });
 }
 
 /** A transfer to a follower ended. */
 export function snapshotSent(context: Context, to: Member, index: number, ok: boolean): RaftEffect[] {
   const { outgoing, options, time } = context;
-  const key = memberKey(to);
+  const key = keyOf(to);
   const sent = outgoing.get(key);
   if (sent !== undefined && ok) {
     outgoing.set(key, { ...sent, keepUntil: time.nowMs + KEEP_BEHIND * options.electionMaxMs });
@@ -47,7 +47,7 @@ export function takeChunk(context: Context, from: Member, chunk: SnapshotChunk):
   const { incoming } = context;
   if (
     incoming === undefined ||
-    memberKey(incoming.from) !== memberKey(from) ||
+    keyOf(incoming.from) !== keyOf(from) ||
     incoming.term !== term ||
     incoming.request !== request ||
     incoming.meta.index !== meta.index ||
@@ -85,7 +85,7 @@ export function chunkStaged(context: Context, request: number, sequence: number)
 /** The connection on which chunks came ended. What is staged already may still be installed. */
 export function chunksEnded(context: Context, from: Member): void {
   const { incoming } = context;
-  if (incoming !== undefined && memberKey(incoming.from) === memberKey(from) && incoming.last === undefined)
+  if (incoming !== undefined && keyOf(incoming.from) === keyOf(from) && incoming.last === undefined)
     context.incoming = undefined;
 }
 
