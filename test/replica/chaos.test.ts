@@ -205,10 +205,15 @@ function checkHolds(holds: Map<string, Hold[]>): number {
 describe('chaos in virtual time', () => {
   const seeds = Number(process.env['CHAOS_SEEDS'] ?? 40);
   const first = Number(process.env['CHAOS_FIRST'] ?? 1);
+  let held = 0;
   for (let seed = first; seed < first + seeds; seed++) {
     it(`seed ${seed}: one leader a term, no overlap of safe time, tokens grow, all end equal`, async () => {
-      // It was about something: clients held leases.
-      expect(await run(seed)).toBeGreaterThan(0);
+      held += await run(seed);
     });
   }
+
+  it('was about something: clients held leases', () => {
+    // In a single run a majority of disks may stand still from beginning to end.
+    expect(held).toBeGreaterThan(10 * seeds);
+  });
 });
