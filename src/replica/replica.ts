@@ -63,19 +63,17 @@ export function createReplica(options: ReplicaOptions, codec: CommandCodec, load
 
 function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loaded): Context {
   const { genesis, snapshot, anchor, entries, hard } = loaded;
-  const random = createRandom(options.seed);
   const last = entries.at(-1)?.index ?? anchor.index;
   assert(
     snapshot.index >= anchor.index && snapshot.index <= last,
     `cut at ${snapshot.index} outside the log ${anchor.index}–${last}`,
   );
-  const raft = createRaft(raftOptions(options, nextUint32(random)), { hard, snapshot, anchor, entries });
+  const raft = createRaft(raftOptions(options, nextUint32(createRandom(options.seed))), { hard, snapshot, anchor, entries });
   const context: Context = {
     options,
     codec,
     genesis,
     raft,
-    random,
     lease: createState(loaded.summary, genesis.history, revisionAt(genesis.history, snapshot.index), loaded.records),
     applied: snapshot.index,
     appliedTerm: snapshot.term,

@@ -5,7 +5,6 @@
 import type { Failure } from '../base/errors.js';
 import type { ForwardableCall } from '../base/api.js';
 import type { BootId, NodeId } from '../base/ids.js';
-import type { Random } from '../base/random.js';
 import type { Command, StateRecord, StateSummary } from '../lease/types.js';
 import type { State } from '../lease/state.js';
 import type { Raft } from '../raft/raft.js';
@@ -130,7 +129,6 @@ export interface Context {
   readonly codec: CommandCodec;
   readonly genesis: Genesis;
   readonly raft: Raft;
-  readonly random: Random;
   /** Replaced as a whole when a snapshot is installed. */
   lease: State;
   /** Raft index up to which `lease` is applied; equals the commit index after every step. */
