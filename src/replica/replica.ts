@@ -68,7 +68,12 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
     snapshot.index >= anchor.index && snapshot.index <= last,
     `cut at ${snapshot.index} outside the log ${anchor.index}–${last}`,
   );
-  const raft = createRaft(raftOptions(options, nextUint32(createRandom(options.seed))), { hard, snapshot, anchor, entries });
+  const raft = createRaft(raftOptions(options, nextUint32(createRandom(options.seed))), {
+    hard,
+    snapshot,
+    anchor,
+    entries,
+  });
   const context: Context = {
     options,
     codec,
