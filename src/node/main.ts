@@ -1,5 +1,6 @@
 /** Runs a node until it ends; what a process does with signals and exit codes. */
 import { readFileSync } from 'node:fs';
+import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { DirectoryRefused } from '../storage/refused.js';
 import type { NodeConfig } from './config.js';
 import { createLog } from './log.js';
@@ -27,6 +28,8 @@ export const EXIT = {
  * @throws {@link UsageFaults} when an address cannot be listened on.
  */
 export async function runNode(config: NodeConfig): Promise<number> {
+  // What it would write to standard error beside our log is reported to us as well, by its callbacks.
+  setLogVerbosity(logVerbosity.NONE);
   const log = createLog(config.logLevel, { node: config.nodeId });
   let finish: (ending: Ending) => void = () => undefined;
   const ended = new Promise<Ending>((resolve) => {

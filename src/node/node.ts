@@ -205,7 +205,7 @@ export class Node {
           this.#log[level](message, fields);
         },
         serving: ({ serving, leader }) => {
-          this.#log.info(serving ? 'serving' : 'not serving', { leader: leader ?? '' });
+          this.#log.info(serving ? 'serving' : 'not serving', leader === undefined ? {} : { leader });
           this.#server.setServing(serving);
         },
         stopped: () => {
@@ -235,7 +235,7 @@ export class Node {
       this.#watchDisk(dispatch),
     );
     const { base } = genesis.history;
-    this.#log.info('member of a history', { cluster, incarnation: genesis.incarnation, base, directory });
+    this.#log.audit('member of a history', { cluster, incarnation: genesis.incarnation, base, directory });
   }
 
   /** The member list of a history is in its record; the configuration only says where they are. */

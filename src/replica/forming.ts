@@ -96,7 +96,7 @@ interface Machine {
     | { readonly type: 'refusing'; readonly message: string; readonly since: number; told: boolean };
   /** Asks that are answered once the record is stored. */
   readonly waiting: number[];
-  saidAt: number | undefined;
+  said: { readonly text: string; readonly at: number } | undefined;
   time: Time;
   out: FormingEffect[];
 }
@@ -111,7 +111,7 @@ export function createForming(options: FormingOptions): Forming {
       .map(({ node }) => ({ node, answer: undefined, tried: false, asking: false, askedAt: -Infinity })),
     state: genesis === undefined ? { type: 'seeking' } : { type: 'member', genesis },
     waiting: [],
-    saidAt: undefined,
+    said: undefined,
     time: { nowMs: 0, unixMs: 0 },
     out: [],
   };
@@ -312,7 +312,7 @@ function notListed(machine: Machine, genesis: Genesis, answers: readonly FormRes
       'empty the data directories of all members and form again. If they lost it, leases may be in force: put the old disks back, or form again with --hold-ms'
     );
   }
-  return `${what}. A wiped member has forgotten its votes and may not come back as the same: put the old disk back, or have the member replaced (the other members go on without it)`;
+  return `${what}. A wiped member has forgotten its votes and may not come back as the same. The other members go on without it: put the old disk back, or have the member replaced (cluster/README.md, "A disk is lost")`;
 }
 
 /** All are there, new and agreed: begin the history. */
@@ -358,21 +358,24 @@ function clockFault(clockUs: number, floor: Revision | undefined): string | unde
   return undefined;
 }
 
+/** Says what this member waits for: when that changes, and again now and then. */
 function sayWhatIsMissing(machine: Machine): void {
-  const { options, time, peers } = machine;
-  if (machine.saidAt !== undefined && time.nowMs - machine.saidAt < SAY_EVERY_MS) return;
-  machine.saidAt = time.nowMs;
+  const { time, said } = machine;
+  const text = whatIsMissing(machine);
+  if (text === '' || (said?.text === text && time.nowMs - said.at < SAY_EVERY_MS)) return;
+  machine.said = { text, at: time.nowMs };
+  machine.out.push({ type: 'log', message: text });
+}
+
+function whatIsMissing({ options, peers }: Machine): string {
   if (!options.form) {
-    machine.out.push({
-      type: 'log',
-      message:
-        'the data directory is empty and this node was started without --form: it waits to be added to a cluster. To begin a new cluster, start all members with --form',
-    });
-    return;
+    return 'the data directory is empty and this node was started without --form: it waits to be added to a cluster. To begin a new cluster, start all members with --form';
   }
-  const silent = peers.filter(({ answer }) => answer === undefined).map(({ node }) => node);
+  const silent = peers.filter(({ tried, answer }) => tried && answer === undefined).map(({ node }) => node);
   const notForming = peers.filter(({ answer }) => answer !== undefined && !answer.forming).map(({ node }) => node);
-  if (silent.length > 0) machine.out.push({ type: 'log', message: `forming waits for ${silent.join(', ')} to answer` });
-  if (notForming.length > 0)
-    machine.out.push({ type: 'log', message: `forming waits for ${notForming.join(', ')} to be started with --form` });
+  const waits = [
+    ...(silent.length > 0 ? [`for ${silent.join(', ')} to answer`] : []),
+    ...(notForming.length > 0 ? [`for ${notForming.join(', ')} to be started with --form`] : []),
+  ];
+  return waits.length === 0 ? '' : `forming waits ${waits.join(' and ')}`;
 }

@@ -127,10 +127,11 @@ function watchHeadroom(context: Context): void {
     context.alarms.delete('headroom');
     return;
   }
-  if (context.alarms.has('headroom')) return;
+  const known = context.alarms.has('headroom');
+  const seconds = Math.floor(Math.abs(headroomUs) / 1_000_000);
   const text =
-    `the next revision is within ${Math.floor(headroomUs / 1_000_000)} s of the wall clock (a fast clock at forming, or a clock that is behind now): ` +
-    'forming or restoring this cluster again needs --floor';
+    `the next revision is ${headroomUs < 0 ? `${seconds} s ahead of` : `only ${seconds} s behind`} the wall clock ` +
+    '(a floor, a fast clock at forming, or a clock that is behind now): forming or restoring this cluster again needs --floor';
   context.alarms.set('headroom', text);
-  log(context, 'warn', text);
+  if (!known) log(context, 'warn', text);
 }

@@ -71,8 +71,17 @@ function status(context: Context): GetStatusAnswer {
     committedRevision: revisionAt(history, commitIndex(raft)),
     appliedRevision: revisionAt(history, context.applied),
     members: members(context),
-    alarms: [...context.alarms.values()],
+    alarms: [...context.alarms.values(), ...holdAlarm(context)],
   };
+}
+
+/** How long grants are still held back, as the leader that counts it knows. */
+function holdAlarm({ lease, leadership, genesis, time }: Context): readonly string[] {
+  if (!lease.holding || leadership?.ready === undefined) return [];
+  const left = Math.max(0, Math.ceil(genesis.holdMs - (time.nowMs - leadership.ready.since)));
+  return [
+    `nothing is granted for ${left} ms more: the history was begun with a hold, because holders of an earlier one may live`,
+  ];
 }
 
 function members(context: Context): MemberView[] {

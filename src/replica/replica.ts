@@ -283,7 +283,7 @@ function handleOne(context: Context, effect: RaftEffect): void {
       const { member, acknowledged, durable } = effect;
       const text = `the log of ${member.node} ends at ${durable} although it acknowledged ${acknowledged}: it was brought back from a copy; stop it and replace it`;
       context.alarms.set(`shrank ${member.node}`, text);
-      log(context, 'error', text, { node: member.node });
+      log(context, 'error', text, { peer: member.node });
       return;
     }
     case 'proposed':

@@ -69,7 +69,7 @@ export function createClientServer(
       bound = new Promise((resolve, reject) => {
         server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
           if (error === null) resolve(port);
-          else reject(new Error(`clientAddress ${address} cannot be listened on: ${error.message}`, { cause: error }));
+          else reject(cannotListen(address, error));
         });
       });
       return bound;
@@ -89,6 +89,13 @@ export function createClientServer(
       });
     },
   };
+}
+
+function cannotListen(address: string, error: Error): Error {
+  const what = error.message.includes('EADDRINUSE')
+    ? 'is in use; stop the process that has it, or change clientAddress'
+    : `cannot be listened on: ${error.message}`;
+  return new Error(`client listener: ${address} ${what}`, { cause: error });
 }
 
 /** The address as it is bound: port 0 has become a real one. */

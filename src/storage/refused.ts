@@ -15,7 +15,7 @@ export class DirectoryRefused extends Error {
 
 /** For damage: what holds this member's votes and log can no longer be trusted. */
 export const REPLACE_MEMBER =
-  'Do not start this member from this directory again: keep the directory for examination, and replace the member by a new one with an empty directory while the other members keep their majority';
+  'Do not start this member from this directory again: keep the directory for examination. The other members go on while they are a majority; have this member replaced (cluster/README.md, "A disk is lost")';
 
 /** For a directory that belongs to somebody else. */
 export const WRONG_DIRECTORY = 'Correct the data directory, the node id or the cluster name in the configuration';

@@ -213,7 +213,7 @@ export class PeerServer implements IncomingOwner {
     if (this.#reported.get(hello.node) !== reason) {
       if (this.#reported.size >= MAX_REPORTED) this.#reported.clear();
       this.#reported.set(hello.node, reason);
-      this.#options.log(level, 'refused a peer', { node: hello.node, remote: incoming.remote, reason });
+      this.#options.log(level, 'refused a peer', { peer: hello.node, remote: incoming.remote, reason });
     }
     incoming.refuse(grpc.status.FAILED_PRECONDITION, reason);
   }

@@ -97,12 +97,12 @@ export class Peer {
       opened: () => {
         if (kind !== 'control') return;
         this.#reported = undefined;
-        this.#log('info', 'connected to a peer', { node, address: this.address.peerAddress });
+        this.#log('info', 'connected to a peer', { peer: node, address: this.address.peerAddress });
       },
       failed: (reason) => {
         if (reason === this.#reported) return;
         this.#reported = reason;
-        this.#log('warn', 'no connection to a peer', { node, address: this.address.peerAddress, kind, reason });
+        this.#log('warn', 'no connection to a peer', { peer: node, address: this.address.peerAddress, kind, reason });
       },
     };
     return new PeerLink(this.address, kind, LIMITS[kind], owner);

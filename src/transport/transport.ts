@@ -246,7 +246,7 @@ class GrpcTransport implements Transport {
       if (type === 'aborted') return;
       this.#senders.delete(to.node);
       if (type === 'failed')
-        this.#options.log('warn', 'a snapshot was not taken by a peer', { node: to.node, term, request, reason });
+        this.#options.log('warn', 'a snapshot was not taken by a peer', { peer: to.node, term, request, reason });
       this.#emit({ type: 'snapshotSent', to, index, ok: type === 'done' });
     });
     this.#senders.set(to.node, sender);

@@ -125,7 +125,7 @@ describe('close', () => {
     const never = serverAt('127.0.0.1:0');
     await never.close(NEVER_MS);
     const refused = serverAt(served.address);
-    await expect(refused.listen()).rejects.toThrow('cannot be listened on');
+    await expect(refused.listen()).rejects.toThrow('is in use');
     await refused.close(NEVER_MS);
   });
 
