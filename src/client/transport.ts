@@ -60,6 +60,11 @@ export interface TransportPorts {
 /** One attempt gets this long at first, and twice as long after each that ran out of it, in milliseconds. */
 const FIRST_ATTEMPT_MS = 1_000;
 const MAX_ATTEMPT_MS = 8_000;
+/**
+ * No further attempt is begun with less than this left, in milliseconds: its silence would say nothing. A node without
+ * a leader answers a quarter of the time before the deadline, and looks for such calls every 20 ms.
+ */
+const MIN_ATTEMPT_MS = 150;
 /** Pause before the next attempt when every endpoint has just failed, in milliseconds. */
 const ROUND_PAUSE_MS = 100;
 
@@ -134,14 +139,18 @@ export class Transport {
     let attempts = 0;
     let attemptMs = FIRST_ATTEMPT_MS;
     let unknown = false;
-    let last = new FencepostError('TIMED_OUT', `${call.type} was given no time.`, { outcome: 'not-done' });
+    /** Silences since a node last answered. */
+    let silences = 0;
+    let last: FencepostError | undefined;
+    /** `last` is what a node said, not its silence. */
+    let answeredLast = false;
     let stop: () => void = () => undefined;
     const fail = (error: FencepostError, revision = ZERO_REVISION): void => {
       end({ type: 'failed', error: unknown ? asUnknown(error) : error, revision });
     };
     const attempt = (): void => {
       const leftMs = endsAtMs - this.#nowMs();
-      if (leftMs <= 0) {
+      if (last !== undefined && leftMs < MIN_ATTEMPT_MS) {
         fail(last);
         return;
       }
@@ -155,7 +164,14 @@ export class Transport {
           return;
         }
         unknown ||= judged.error.outcome === 'unknown';
-        last = judged.error;
+        const silent = reply.type === 'silent';
+        const cut = silent && limitMs === leftMs;
+        silences = silent ? silences + 1 : 0;
+        // What a node said tells more than the silence of others, until all of them have been silent since.
+        if (!answeredLast || !silent || (!cut && silences >= this.#endpoints.all.length)) {
+          last = judged.error;
+          answeredLast = !silent;
+        }
         if (judged.error.code === 'OLD_CLUSTER' || judged.error.code === 'UNEXPECTED_ANSWER') wrong.add(endpoint);
         if (judged.type === 'stop' || wrong.size === this.#endpoints.all.length) {
           fail(judged.error, judged.revision);
@@ -164,7 +180,8 @@ export class Transport {
         // A slow cluster must not be asked ever more often.
         if (this.#nowMs() - sentAt.monotonicMs >= limitMs / 2) attemptMs = Math.min(attemptMs * 2, MAX_ATTEMPT_MS);
         const pauseMs = this.#pauseMs(judged.delayMs, attempts);
-        stop = this.#ports.timers.set(Math.min(pauseMs, Math.max(0, endsAtMs - this.#nowMs())), attempt);
+        if (this.#nowMs() + pauseMs > endsAtMs - MIN_ATTEMPT_MS) fail(last ?? judged.error);
+        else stop = this.#ports.timers.set(pauseMs, attempt);
       });
     };
     attempt();
@@ -193,7 +210,7 @@ export class Transport {
     };
     const cancelTimer = this.#ports.timers.set(timeoutMs, () => {
       giveUp();
-      finish({ type: 'silent', why: `no answer within ${Math.round(timeoutMs)} ms` });
+      finish({ type: 'silent', why: `no answer within ${Math.ceil(timeoutMs)} ms` });
     });
     const giveUp = endpoint.channel.send(call, timeoutMs, finish);
     return () => {

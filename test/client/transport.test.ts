@@ -161,6 +161,52 @@ describe('deadlines', () => {
     expect(net.arrived.every((arrived) => arrived.timeoutMs <= 5_000)).toBe(true);
   });
 
+  test.each([2_000, 2_990, 3_050, 5_000, 10_000])(
+    'nodes that say NO_LEADER shortly before the deadline of each attempt: that, and not done (%s ms)',
+    async (timeoutMs) => {
+      const { time, net, transport } = setUp();
+      net.answer = (arrived) => {
+        const { timeoutMs: limitMs } = arrived;
+        time.surroundings.timers.set(limitMs - Math.min(50, limitMs / 4), () => {
+          arrived.reply(refused('NO_LEADER', { outcome: 'not-done', retryDelayMs: 200 }));
+        });
+        return undefined;
+      };
+      const startMs = time.reading.monotonicMs;
+      const error = errorOf(await finished(time, transport.call(GET, timeoutMs), timeoutMs + 100));
+      expect(error).toMatchObject({ code: 'NO_LEADER', outcome: 'not-done' });
+      expect(time.reading.monotonicMs - startMs).toBeLessThanOrEqual(timeoutMs + 10);
+      expect(Math.min(...net.arrived.map((arrived) => arrived.timeoutMs))).toBeGreaterThanOrEqual(150);
+    },
+  );
+
+  test('a silence that the deadline cut does not hide what the node said before', async () => {
+    const { time, net, transport } = setUp(['a:1']);
+    let times = 0;
+    net.answer = () => (++times === 1 ? refused('NO_LEADER', { outcome: 'not-done' }) : undefined);
+    const error = errorOf(await finished(time, transport.call(GET, 500), 600));
+    expect(error.code).toBe('NO_LEADER');
+    expect(error.message).toContain('said NO_LEADER');
+    expect(error.outcome).toBe('unknown');
+  });
+
+  test('what one node said is forgotten when all have been silent since', async () => {
+    const { time, net, transport } = setUp();
+    let times = 0;
+    net.answer = () => (++times === 1 ? refused('NO_LEADER') : SILENT);
+    expect(errorOf(await finished(time, transport.call(GET, 5_000), 6_000)).code).toBe('UNREACHABLE');
+    times = 0;
+    net.answer = ({ endpoint }) => (endpoint === 'a:1' ? refused('NO_LEADER') : SILENT);
+    expect(errorOf(await finished(time, transport.call(GET, 5_000), 6_000)).code).toBe('NO_LEADER');
+  });
+
+  test('a call with next to no time makes one attempt, and no time of zero is told of', async () => {
+    const { time, net, transport } = setUp();
+    const error = errorOf(await finished(time, transport.call(GET, 0.2), 50));
+    expect(error.message).toContain('no answer within 1 ms');
+    expect(net.arrived).toHaveLength(1);
+  });
+
   test('attempts get longer while nobody answers in time, so that a slow cluster is not asked ever more often', async () => {
     const { time, net, transport } = setUp();
     const open = transport.call(GET, 30_000);
