@@ -221,7 +221,7 @@ describe('listening', () => {
   it('says which address cannot be had', async () => {
     const port = await takenPort();
     await expect(serve(ANSWERING, `127.0.0.1:${port}`)).rejects.toThrow(
-      `clientAddress 127.0.0.1:${port} cannot be listened on`,
+      `client listener: 127.0.0.1:${port} is in use`,
     );
   });
 });
