@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { AssertionFailed } from '../base/assert.js';
 import type { BootId, DirectoryId, Incarnation } from '../base/ids.js';
 import {
   CUT_BYTES,
@@ -90,7 +91,8 @@ export class Node {
       config.clientAddress,
       { node, cluster, version, limits, calls: this.#calls, waitingFor: () => this.#waitingFor },
       (error) => {
-        log.error('a call failed in an unexpected way', { error: String(error) });
+        if (error instanceof AssertionFailed) this.#end({ type: 'defect', error });
+        else log.error('a call failed in an unexpected way', { error: String(error) });
       },
     );
     this.#transport = createTransport({
