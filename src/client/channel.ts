@@ -13,8 +13,11 @@ export type Reply =
     }
   /** The node says why it did not do it. */
   | { readonly type: 'failure'; readonly failure: Failure; readonly retryDelayMs: number }
-  /** No word from the node: no connection, a broken one, or silence until the time was over. The outcome is unknown. */
-  | { readonly type: 'silent'; readonly why: string }
+  /**
+   * No word from the node: no connection, a broken one, or silence until the time was over. `reached` is false only
+   * when the call surely never left; else its outcome is unknown. `why` is for people, and names no endpoint.
+   */
+  | { readonly type: 'silent'; readonly reached: boolean; readonly why: string }
   /** Something answered, and it was not what a Fencepost node says. */
   | { readonly type: 'foreign'; readonly why: string };
 
@@ -22,9 +25,9 @@ export type Reply =
 export interface Channel {
   /**
    * Sends `call` and calls `done` exactly once, at the latest `timeoutMs` later, never before it returns. The returned
-   * function gives up at once; `done` is then not called.
+   * function gives up at once; `done` is then not called. It returns `reached`, as a silent reply has it.
    */
-  send(call: Call, timeoutMs: number, done: (reply: Reply) => void): () => void;
+  send(call: Call, timeoutMs: number, done: (reply: Reply) => void): () => boolean;
   close(): void;
 }
 

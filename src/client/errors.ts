@@ -15,7 +15,7 @@ const CLIENT_ERRORS = {
   ABORTED: { retryable: false, outcome: 'unknown' },
   /** The client was closed. */
   CLOSED: { retryable: false, outcome: 'unknown' },
-  /** No node could be reached before the call's deadline. */
+  /** No node answered before the call's deadline. "Not done" when none could even be sent the call. */
   UNREACHABLE: { retryable: true, outcome: 'unknown' },
   /** What answered is no Fencepost node, or one of a version that this client does not understand. */
   UNEXPECTED_ANSWER: { retryable: false, outcome: 'unknown' },

@@ -33,10 +33,24 @@ const OPTIONS: ChannelOptions = {
 export function openGrpcChannel(endpoint: string): Channel {
   let client: Client | undefined;
   let closed = false;
+  /** Clients that were connected at least once: only through them can a call have left. */
+  const connected = new WeakSet<Client>();
 
   const ready = (candidate: Client): boolean =>
     candidate.getChannel().getConnectivityState(true) === connectivityState.READY;
-  const current = (): Client => (client ??= new Client(endpoint, credentials.createInsecure(), OPTIONS));
+  const current = (): Client => {
+    if (client !== undefined) return client;
+    const made = new Client(endpoint, credentials.createInsecure(), OPTIONS);
+    // Called at each change, before anything else can happen: a short connection is not missed.
+    const watch = (): void => {
+      const state = made.getChannel().getConnectivityState(false);
+      if (state === connectivityState.READY) connected.add(made);
+      else if (state !== connectivityState.SHUTDOWN) made.getChannel().watchConnectivityState(state, Infinity, watch);
+    };
+    watch();
+    client = made;
+    return made;
+  };
   /** Ends a connection that does not come about; the next call makes a new one. */
   const drop = (hung: Client): void => {
     hung.close();
@@ -62,22 +76,26 @@ export function openGrpcChannel(endpoint: string): Channel {
         new Metadata(),
         { deadline: Date.now() + timeoutMs },
         (error: ServiceError | null, bytes?: Buffer) => {
-          finish(error === null ? answerIn(call.type, bytes) : replyFor(error));
+          finish(
+            error === null ? answerIn(call.type, bytes) : replyFor(error, connected.has(through), Math.ceil(timeoutMs)),
+          );
         },
       );
       const watchdog = setTimeout(() => {
         if (ready(through)) return;
-        finish({ type: 'silent', why: `no connection within ${CONNECT_MS} ms` });
+        finish({ type: 'silent', reached: connected.has(through), why: `no connection within ${CONNECT_MS} ms` });
         unary.cancel();
         drop(through);
       }, CONNECT_MS);
       watchdog.unref();
       return () => {
-        if (!open) return;
+        const reached = connected.has(through);
+        if (!open) return reached;
         open = false;
         clearTimeout(watchdog);
         unary.cancel();
         if (!closed && client === through && !ready(through)) drop(through);
+        return reached;
       };
     },
     close() {
@@ -104,10 +122,9 @@ function answerIn(type: keyof typeof METHOD_OF, bytes: Buffer | undefined): Repl
   }
 }
 
-function replyFor(error: ServiceError): Reply {
+function replyFor(error: ServiceError, connected: boolean, timeoutMs: number): Reply {
   const received = failureFromTrailers(error.details, error.metadata);
   if (received !== undefined) return { type: 'failure', ...received };
-  const why = `${status[error.code]}: ${error.details}`;
   switch (error.code) {
     // What gRPC itself says when a connection or a node breaks.
     case status.UNAVAILABLE:
@@ -118,7 +135,7 @@ function replyFor(error: ServiceError): Reply {
     case status.ABORTED:
     case status.DATA_LOSS:
     case status.OK:
-      return { type: 'silent', why };
+      return { type: 'silent', reached: connected && !neverLeft(error), why: inPlainWords(error, timeoutMs) };
     // What no Fencepost node says without a reason of its own.
     case status.INVALID_ARGUMENT:
     case status.NOT_FOUND:
@@ -129,6 +146,44 @@ function replyFor(error: ServiceError): Reply {
     case status.OUT_OF_RANGE:
     case status.UNIMPLEMENTED:
     case status.UNAUTHENTICATED:
-      return { type: 'foreign', why };
+      return { type: 'foreign', why: `no Fencepost node answers there (${status[error.code]}: ${error.details})` };
   }
+}
+
+/** How grpc-js begins the details of a call that found no connection to leave by. */
+const NO_CONNECTION = 'No connection established';
+const NO_ADDRESS = 'Name resolution failed';
+
+/** Said by grpc-js itself, not by the peer: what a peer says comes with headers. */
+function neverLeft({ code, details, metadata }: ServiceError): boolean {
+  return (
+    code === status.UNAVAILABLE &&
+    (details.startsWith(NO_CONNECTION) || details.startsWith(NO_ADDRESS)) &&
+    Object.keys(metadata.getMap()).length === 0
+  );
+}
+
+/** Texts for the system's names of what went wrong with a connection. */
+const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection broke',
+  EPIPE: 'the connection broke',
+  ETIMEDOUT: 'no connection in time',
+  EHOSTUNREACH: 'no route to this host',
+  ENETUNREACH: 'no route to this network',
+  ENOTFOUND: 'this host name is not known',
+  EAI_AGAIN: 'this host name cannot be looked up now',
+  EACCES: 'connecting is forbidden here',
+};
+
+function inPlainWords({ code, details }: ServiceError, timeoutMs: number): string {
+  const system = /\bE[A-Z_]{3,}\b/.exec(details)?.[0];
+  const known = system === undefined ? undefined : SYSTEM_ERRORS[system];
+  if (known !== undefined) return known;
+  if (details.startsWith(NO_ADDRESS)) return 'this host name is not known';
+  if (details.startsWith(NO_CONNECTION)) return system === undefined ? 'no connection' : `no connection (${system})`;
+  if (code === status.DEADLINE_EXCEEDED) return `no answer within ${timeoutMs} ms`;
+  if (code === status.UNAVAILABLE || code === status.CANCELLED || details.startsWith('Received RST_STREAM'))
+    return 'the connection broke';
+  return `the call broke (${status[code]}: ${details})`;
 }

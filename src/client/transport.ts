@@ -142,6 +142,8 @@ export class Transport {
     /** Silences since a node last answered. */
     let silences = 0;
     let last: FencepostError | undefined;
+    /** Why each endpoint that was asked said nothing, unless it did since. */
+    const silence = new Map<Endpoint, string>();
     /** `last` is what a node said, not its silence. */
     let answeredLast = false;
     let stop: () => void = () => undefined;
@@ -165,16 +167,18 @@ export class Transport {
         }
         unknown ||= judged.error.outcome === 'unknown';
         const silent = reply.type === 'silent';
+        if (silent) silence.set(endpoint, judged.error.message);
+        else silence.delete(endpoint);
         const cut = silent && limitMs === leftMs;
         silences = silent ? silences + 1 : 0;
         // What a node said tells more than the silence of others, until all of them have been silent since.
         if (!answeredLast || !silent || (!cut && silences >= this.#endpoints.all.length)) {
-          last = judged.error;
+          last = silent ? noAnswer(silence, judged.error) : judged.error;
           answeredLast = !silent;
         }
         if (judged.error.code === 'OLD_CLUSTER' || judged.error.code === 'UNEXPECTED_ANSWER') wrong.add(endpoint);
         if (judged.type === 'stop' || wrong.size === this.#endpoints.all.length) {
-          fail(judged.error, judged.revision);
+          fail(silent ? noAnswer(silence, judged.error) : judged.error, judged.revision);
           return;
         }
         // A slow cluster must not be asked ever more often.
@@ -209,8 +213,8 @@ export class Transport {
       done(reply, sentAt);
     };
     const cancelTimer = this.#ports.timers.set(timeoutMs, () => {
-      giveUp();
-      finish({ type: 'silent', why: `no answer within ${Math.ceil(timeoutMs)} ms` });
+      const reached = giveUp();
+      finish({ type: 'silent', reached, why: `no answer within ${Math.ceil(timeoutMs)} ms` });
     });
     const giveUp = endpoint.channel.send(call, timeoutMs, finish);
     return () => {
@@ -232,7 +236,11 @@ export class Transport {
         if (old !== undefined) return { type: 'retry', error: old, revision: ZERO_REVISION, delayMs: 0 };
         this.#endpoints.worked(endpoint);
         if (answers(call, answer)) return { type: 'answer', answer, header, sentAt, version };
-        return stopWith('UNEXPECTED_ANSWER', `${endpoint.address} answered ${call.type} with ${answer.type}.`);
+        const error = new FencepostError(
+          'UNEXPECTED_ANSWER',
+          `${endpoint.address} answered ${call.type} with ${answer.type}.`,
+        );
+        return { type: 'stop', error, revision: ZERO_REVISION };
       }
       case 'failure': {
         const { failure } = reply;
@@ -243,13 +251,17 @@ export class Transport {
         if (!repeat) return { type: 'stop', error, revision };
         return { type: 'retry', error, revision, delayMs: reply.retryDelayMs };
       }
-      case 'silent':
+      case 'silent': {
+        this.#endpoints.silent(endpoint, nowMs);
+        const outcome = reply.reached ? 'unknown' : 'not-done';
+        const error = new FencepostError('UNREACHABLE', `${endpoint.address}: ${reply.why}`, { outcome });
+        const repeat = !reply.reached || mayRepeat(call);
+        return { type: repeat ? 'retry' : 'stop', error, revision: ZERO_REVISION, delayMs: 0 };
+      }
       case 'foreign': {
         this.#endpoints.silent(endpoint, nowMs);
-        const code = reply.type === 'silent' ? 'UNREACHABLE' : 'UNEXPECTED_ANSWER';
-        const message = `${call.type} at ${endpoint.address}: ${reply.why}.`;
-        if (!mayRepeat(call)) return stopWith(code, message);
-        return { type: 'retry', error: new FencepostError(code, message), revision: ZERO_REVISION, delayMs: 0 };
+        const error = new FencepostError('UNEXPECTED_ANSWER', `${endpoint.address}: ${reply.why}.`);
+        return { type: mayRepeat(call) ? 'retry' : 'stop', error, revision: ZERO_REVISION, delayMs: 0 };
       }
     }
   }
@@ -288,12 +300,15 @@ function mayRepeat(call: Call): boolean {
   }
 }
 
-function stopWith(code: 'UNEXPECTED_ANSWER' | 'UNREACHABLE', message: string): Judged<never> {
-  return { type: 'stop', error: new FencepostError(code, message), revision: ZERO_REVISION };
-}
-
 function failed(error: FencepostError): Failed {
   return { type: 'failed', error, revision: ZERO_REVISION };
+}
+
+/** One error for the silences of all endpoints that were asked. */
+function noAnswer(silence: ReadonlyMap<Endpoint, string>, last: FencepostError): FencepostError {
+  return new FencepostError(last.code, `no node answered (${[...silence.values()].join('; ')})`, {
+    outcome: last.outcome,
+  });
 }
 
 function asUnknown(error: FencepostError): FencepostError {

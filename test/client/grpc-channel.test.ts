@@ -182,22 +182,64 @@ describe('one channel', () => {
     expect(await send(open(server.address), { type: 'getStatus' }, 5_000)).toMatchObject({ type: 'foreign' });
   });
 
-  test('nobody listens: silent, at once', async () => {
-    expect(await send(open(await nobody()), ACQUIRE, 20_000)).toMatchObject({ type: 'silent' });
+  test('nobody listens: not reached, at once, in plain words', async () => {
+    expect(await send(open(await nobody()), ACQUIRE, 20_000)).toEqual({
+      type: 'silent',
+      reached: false,
+      why: 'connection refused',
+    });
+    expect(await send(open('nobody.invalid:7'), ACQUIRE, 20_000)).toMatchObject({ type: 'silent', reached: false });
   });
 
   test('a peer that accepts and stays silent: silent after a second, and the next call connects anew', async () => {
     const peer = await silentPeer();
     const channel = open(peer.address);
     const reply = await send(channel, ACQUIRE, 20_000);
-    expect(reply).toEqual({ type: 'silent', why: 'no connection within 1000 ms' });
+    expect(reply).toEqual({ type: 'silent', reached: false, why: 'no connection within 1000 ms' });
     await send(channel, ACQUIRE, 20_000);
     expect(peer.accepted()).toBe(2);
   });
 
   test('a server that never answers: silent at the deadline', async () => {
     const server = await serve(() => undefined);
-    expect(await send(open(server.address), ACQUIRE, 300)).toMatchObject({ type: 'silent' });
+    expect(await send(open(server.address), ACQUIRE, 300)).toEqual({
+      type: 'silent',
+      reached: true,
+      why: 'no answer within 300 ms',
+    });
+  });
+
+  test('a connection that breaks under a call: it may have been reached; the next call was not', async () => {
+    let got: () => void = () => undefined;
+    const arrived = new Promise<void>((resolve) => {
+      got = resolve;
+    });
+    const server = await serve(() => {
+      got();
+      return undefined;
+    });
+    const channel = open(server.address);
+    const reply = send(channel, ACQUIRE, 5_000);
+    await arrived;
+    server.stop();
+    expect(await reply).toEqual({ type: 'silent', reached: true, why: 'the connection broke' });
+    expect(await send(channel, ACQUIRE, 5_000)).toEqual({ type: 'silent', reached: false, why: 'connection refused' });
+  });
+
+  test('giving up tells whether the call may have been reached', async () => {
+    let got: () => void = () => undefined;
+    const arrived = new Promise<void>((resolve) => {
+      got = resolve;
+    });
+    const server = await serve(() => {
+      got();
+      return undefined;
+    });
+    const giveUp = open(server.address).send(ACQUIRE, 5_000, () => undefined);
+    await arrived;
+    expect(giveUp()).toBe(true);
+    const peer = await silentPeer();
+    expect(open(peer.address).send(ACQUIRE, 5_000, () => undefined)()).toBe(false);
   });
 
   test('a server that stops: silent, and it is found again when it is back at its port', async () => {

@@ -7,7 +7,7 @@ import type { Timers } from '../../src/client/surroundings.js';
 import { Transport } from '../../src/client/transport.js';
 import type { CallOutcome, OpenCall } from '../../src/client/transport.js';
 import type { Call } from '../../src/base/api.js';
-import { BASE, FakeNet, FakeTime, OTHER_INCARNATION, SILENT, answered, refused, requestId } from './world.js';
+import { BASE, FakeNet, FakeTime, OTHER_INCARNATION, REFUSED, SILENT, answered, refused, requestId } from './world.js';
 import { FencepostError } from '../../src/client/errors.js';
 
 const ENDPOINTS = ['a:1', 'b:1', 'c:1'];
@@ -140,6 +140,23 @@ describe('the error table', () => {
         ? answered({ type: 'forceRelease', released: true, currentToken: 0 as Revision })
         : refused('NO_LEADER', { outcome: 'not-done' });
     expect((await finished(time, transport.call(call, 30_000), 500)).type).toBe('answer');
+  });
+
+  test('a call that reached nobody was not done, is repeated whatever it is, and the error names each endpoint', async () => {
+    const { time, net, transport, tried } = setUp();
+    net.answer = () => REFUSED;
+    const call = { type: 'forceRelease', domain: GET.domain, token: 5 as Revision, note: 'x' } as const;
+    const error = errorOf(await finished(time, transport.call(call, 2_000), 2_100));
+    expect(error).toMatchObject({
+      code: 'UNREACHABLE',
+      outcome: 'not-done',
+      message: 'no node answered (a:1: connection refused; b:1: connection refused; c:1: connection refused)',
+    });
+    expect(tried().length).toBeGreaterThan(3);
+    expect(errorOf(await finished(time, transport.once(GET, 100, 'b:1'), 50))).toMatchObject({
+      outcome: 'not-done',
+      message: 'b:1: connection refused',
+    });
   });
 
   test('one unknown attempt makes the whole call unknown, whatever the last one says', async () => {

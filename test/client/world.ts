@@ -127,6 +127,7 @@ export class FakeNet {
       }
       return () => {
         open = false;
+        return true;
       };
     },
     close: () => {
@@ -187,8 +188,11 @@ export function refused(
   return { type: 'failure', failure: failure(reason, `said ${reason}`, rest), retryDelayMs };
 }
 
+/** The node may have got the call, and says nothing. */
+export const SILENT: Reply = { type: 'silent', reached: true, why: 'the connection broke' };
+
 /** No connection. */
-export const SILENT: Reply = { type: 'silent', why: 'connection refused' };
+export const REFUSED: Reply = { type: 'silent', reached: false, why: 'connection refused' };
 
 /**
  * Answers like a cluster that grants everything: tokens count up, renewals are live, releases succeed.
