@@ -19,6 +19,8 @@ export interface CommandSpec {
   readonly options: readonly OptionSpec[];
   /** Further lines of `--help`. */
   readonly notes?: string;
+  /** The exit codes, when they do not mean what they mean for the others; begins with `Exit codes:`. */
+  readonly exitCodes?: string;
   /** Returns the exit code. Throws `UsageFaults` or `FencepostError`; whoever runs it prints them. */
   run(input: Input, io: Io): Promise<number>;
 }

@@ -27,7 +27,8 @@ export class Input {
     this.#options = words.options;
     const flags = words.rest.length - words.literal;
     words.rest.forEach((word, at) => {
-      if (at < flags && word.startsWith('-') && word !== '-') this.#faults.push(`there is no flag ${word}`);
+      if (at < flags && word.startsWith('-') && word !== '-')
+        this.#faults.push(`there is no flag ${word}${this.#meant(word)}`);
       else this.#operands.push(word);
     });
   }
@@ -139,6 +140,13 @@ export class Input {
     return id;
   }
 
+  /** `; did you mean --token?` when a flag of the command is at most two letters away. */
+  #meant(word: string): string {
+    const typed = word.replace(/^-+/, '').split('=')[0] ?? '';
+    const near = Object.keys(this.#options).find((flag) => lettersApart(typed, flag) <= 2);
+    return near === undefined ? '' : `; did you mean --${near}?`;
+  }
+
   #revision(name: string, text: string): Revision {
     if (text === '') return ZERO_REVISION;
     const value = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : NaN;
@@ -146,4 +154,16 @@ export class Input {
     this.#faults.push(`${name} must be a positive number of at most 16 digits, not ${JSON.stringify(text)}`);
     return ZERO_REVISION;
   }
+}
+
+/** Levenshtein distance. */
+function lettersApart(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries())
+      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (letter === other ? 0 : 1)));
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }

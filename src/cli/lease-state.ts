@@ -15,10 +15,12 @@ export function showLeaseState(io: Io, json: boolean, asked: string, lease: Leas
       ]);
       return EXIT.ok;
     case 'ended':
-      print(io, json, { [asked]: false, ended: endedJson(state.ended) }, [
-        [asked, { text: 'no', tone: 'bad' }],
-        ...endedRows(state.ended),
-      ]);
+      print(
+        io,
+        json,
+        { [asked]: false, domain: lease.domain, token: String(lease.token), ended: endedJson(state.ended) },
+        [[asked, { text: 'no', tone: 'bad' }], ...endedRows(state.ended)],
+      );
       return EXIT.no;
   }
 }

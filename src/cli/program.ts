@@ -1,11 +1,12 @@
 /** The `fencepost` command: which commands there are, their help, and what becomes of an error. */
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { FencepostError } from '../client/errors.js';
 import { UsageFaults } from '../node/usage-faults.js';
 import type { CommandSpec, OptionSpec } from './command.js';
+import { printFailure } from './failure.js';
 import { Input } from './input.js';
 import { EXIT, type Io } from './io.js';
-import { toned } from './table.js';
 
 /** A command is loaded when it is called: `status` need not load a database. */
 interface Entry {
@@ -36,8 +37,7 @@ export const COMMANDS: readonly Entry[] = [
   },
 ];
 
-const EXIT_CODES = `
-Exit codes: 0 done; 1 not granted, or the lease is not live; 2 wrong usage or configuration (one message lists every
+const EXIT_CODES = `Exit codes: 0 done; 1 not granted, or the lease is not live; 2 wrong usage or configuration (one message lists every
 fault); 3 the cluster did not answer or refused.`;
 
 /** Runs one command line, `words` without node and script. Returns the exit code; prints errors by itself. */
@@ -52,10 +52,7 @@ export async function runProgram(words: readonly string[], io: Io): Promise<numb
       return EXIT.usage;
     }
     if (error instanceof FencepostError) {
-      const { code, message, outcome } = error;
-      if (json) io.out(JSON.stringify({ error: { code, message, outcome } }));
-      else io.err(`${toned(code, 'bad', io.colour)}: ${message}`);
-      return code === 'INVALID_REQUEST' || code === 'INVALID_OPTIONS' ? EXIT.usage : EXIT.failed;
+      return printFailure(io, json, words[0] ?? 'fencepost', error);
     }
     throw error;
   }
@@ -65,7 +62,11 @@ async function parse(words: readonly string[], io: Io): Promise<number> {
   const chosen = COMMANDS.find((entry) => entry.name === words[0]);
   const program = quiet(new Command('fencepost'), io)
     .description('Leases with fencing tokens.')
-    .addHelpText('after', `${EXIT_CODES}\n\nfencepost <command> --help says more.`);
+    .version(ownVersion(), '-V, --version', 'print the version')
+    .addHelpText(
+      'after',
+      `\n${EXIT_CODES}\nA node run by start has further ones; see fencepost start --help.\n\nfencepost <command> --help says more. Scripts add --json: one document on standard output, tokens as text.`,
+    );
   let run: (() => Promise<number>) | undefined;
   for (const entry of COMMANDS) {
     const command = quiet(program.command(entry.name), io).description(entry.about);
@@ -79,6 +80,11 @@ async function parse(words: readonly string[], io: Io): Promise<number> {
   }
   program.parse(['node', 'fencepost', ...words]);
   return run === undefined ? EXIT.usage : await run();
+}
+
+function ownVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
 }
 
 /** Throws instead of ending the process, and prints where the others print. */
@@ -103,7 +109,7 @@ function quiet(command: Command, io: Io): Command {
 function describe(command: Command, spec: CommandSpec): void {
   command.usage(`[flags] ${spec.operands}`.trimEnd()).allowUnknownOption().allowExcessArguments();
   for (const option of spec.options) addOption(command, option);
-  command.addHelpText('after', `${spec.notes === undefined ? '' : `\n${spec.notes}`}${EXIT_CODES}`);
+  command.addHelpText('after', `${spec.notes === undefined ? '' : `\n${spec.notes}`}\n${spec.exitCodes ?? EXIT_CODES}`);
 }
 
 function addOption(command: Command, option: OptionSpec): void {

@@ -35,14 +35,15 @@ describe('acquire', () => {
       }),
     ]);
     expect(result.out).toBe(
-      `granted     yes
-domain      orders/eu
-token       ${TOKEN}
-holder      worker-a
-ttl         15000 ms
-granted at  2026-12-01T00:00:00.000Z
-meta zone   b
-request id  ${REQUEST}`,
+      `granted        yes
+domain         orders/eu
+token          ${TOKEN}
+holder         worker-a
+ttl            15000 ms
+granted at     2026-12-01T00:00:00.000Z
+meta zone      b
+request id     ${REQUEST}
+seen revision  ${HEADER.revision}`,
     );
   });
 
@@ -51,6 +52,7 @@ request id  ${REQUEST}`,
     expect(JSON.parse(result.out)).toEqual({
       outcome: 'granted',
       requestId: REQUEST,
+      seenRevision: String(HEADER.revision),
       lease: { ...LEASE, token: TOKEN, metadata: { zone: 'b' } },
     });
   });
@@ -59,6 +61,7 @@ request id  ${REQUEST}`,
     const result = await run('acquire orders/eu', answer({ type: 'notGranted', reason: 'held', current: LEASE }));
     expect(result.code).toBe(1);
     expect(result.out).toContain('granted     no');
+    expect(result.out).toContain('the domain is held by the lease below');
     expect(result.out).toContain(TOKEN);
   });
 
@@ -78,12 +81,42 @@ request id  ${REQUEST}`,
         : new FencepostError('TIMED_OUT', 'late'),
     );
     expect(failed.code).toBe(3);
+    expect(failed.err.split('\n')[0]).toBe('TIMED_OUT: acquire: late');
     const again = /--request-id (\S+) --seen-revision (\d+)/.exec(failed.err);
     expect(again?.[2]).toBe(String(HEADER.revision));
     const repeated = await run(`acquire a ${again?.[0] ?? ''}`, answer({ type: 'granted', lease: LEASE }));
     expect(repeated.calls).toEqual([
       expect.objectContaining({ type: 'acquire', requestId: again?.[1], seenRevision: HEADER.revision }),
     ]);
+  });
+});
+
+describe('a failed acquire', () => {
+  const failing = (error: FencepostError): Replies => {
+    return (call) => (call.type === 'get' ? { type: 'get', domain: LEASE.domain, lease: undefined, leftMs: 0 } : error);
+  };
+
+  it('that was not done gives no hint', async () => {
+    const result = await run('acquire a', failing(new FencepostError('NO_LEADER', 'none')));
+    expect(result).toMatchObject({ code: 3, out: '', err: 'NO_LEADER: acquire: none' });
+  });
+
+  it('carries its request id and revision with --json', async () => {
+    const result = await run('acquire a --json', failing(new FencepostError('TIMED_OUT', 'late')));
+    expect(result).toMatchObject({ code: 3, err: '' });
+    expect(JSON.parse(result.out)).toEqual({
+      error: { code: 'TIMED_OUT', message: 'late', outcome: 'unknown' },
+      requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      seenRevision: String(HEADER.revision),
+    });
+  });
+
+  it('was not done when not even the revision could be read, and is named by its command', async () => {
+    const replies: Replies = () => new FencepostError('UNREACHABLE', 'no node answered (a:1: connection refused)');
+    expect((await run('acquire a', replies)).err).toBe(
+      'UNREACHABLE: acquire: no node answered (a:1: connection refused)',
+    );
+    expect(JSON.parse((await run('acquire a --json', replies)).out)).toMatchObject({ error: { outcome: 'not-done' } });
   });
 });
 
@@ -130,7 +163,12 @@ describe('renew, verify, release, get', () => {
       ended: ENDED,
     }));
     expect(late.code).toBe(1);
-    expect(JSON.parse(late.out)).toMatchObject({ released: false, ended: { by: 'ops' } });
+    expect(JSON.parse(late.out)).toMatchObject({
+      released: false,
+      domain: LEASE.domain,
+      token: TOKEN,
+      ended: { by: 'ops' },
+    });
   });
 
   it('get: held and free are both answers', async () => {
@@ -174,7 +212,7 @@ describe('operators', () => {
       code: 1,
       calls: [{ type: 'forceRelease', domain: 'orders/eu', token: 5, note: 'stuck' }],
     });
-    expect(JSON.parse(result.out)).toEqual({ released: false, currentToken: TOKEN });
+    expect(JSON.parse(result.out)).toEqual({ released: false, domain: 'orders/eu', token: '5', currentToken: TOKEN });
   });
 });
 

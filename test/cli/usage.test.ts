@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import { COMMANDS } from '../../src/cli/program.js';
@@ -66,6 +67,24 @@ describe('usage', () => {
     expect(await run('')).toMatchObject({ code: 2, err: expect.stringContaining('Commands:') as string });
   });
 
+  it('names the flag that was meant', async () => {
+    const { err } = await run('acquire a --ttl-sm 5 --endpoint a:1 --xyz');
+    expect(err).toContain('there is no flag --ttl-sm; did you mean --ttl-ms?');
+    expect(err).toContain('there is no flag --endpoint; did you mean --endpoints?');
+    expect(err).toMatch(/there is no flag --xyz$/m);
+  });
+
+  it('--version is that of the package', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect(await run('--version')).toMatchObject({ code: 0, out: version });
+  });
+
+  it('the exit codes of a command do not contradict the general ones', async () => {
+    for (const { name } of COMMANDS) expect((await run(`${name} --help`)).out.match(/Exit codes/g)).toHaveLength(1);
+    expect((await run('get --help')).out).toContain('0 answered, whether the domain is held or free');
+    expect((await run('start --help')).out).toContain('1 the data directory or the other members refuse it');
+  });
+
   it('reads what stands behind -- as an operand', async () => {
     const result = await run('get -- -x', () => ({ type: 'get', domain: '-x' as Domain, lease: undefined, leftMs: 0 }));
     expect(result.calls).toEqual([{ type: 'get', domain: '-x', freshness: 'linearizable' }]);
@@ -102,7 +121,7 @@ describe('endpoints', () => {
 
 describe('errors of the cluster', () => {
   it('go to standard error with their code, exit code 3', async () => {
-    expect(await run('get a')).toMatchObject({ code: 3, out: '', err: 'UNREACHABLE: nobody there' });
+    expect(await run('get a')).toMatchObject({ code: 3, out: '', err: 'UNREACHABLE: get: nobody there' });
   });
 
   it('are a document with --json', async () => {

@@ -4,16 +4,18 @@ import type { AcquireAnswer } from '../../base/api.js';
 import type { Domain, RequestId } from '../../base/ids.js';
 import { DEFAULT_TTL_MS, MAX_HOLDER_BYTES, MAX_TTL_MS } from '../../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../../base/revision.js';
+import { FencepostError } from '../../client/errors.js';
 import type { Cluster } from '../cluster.js';
 import type { CommandSpec } from '../command.js';
 import { CLUSTER_OPTIONS, readEndpoints, withCluster } from '../endpoints.js';
+import { printFailure } from '../failure.js';
 import type { Input } from '../input.js';
 import { EXIT, type Io } from '../io.js';
 import { print } from '../print.js';
 import { endedJson, endedRows, leaseJson, leaseRows } from '../views.js';
 
-const HELD = 'Another holder has the domain. Its lease ends when it is released or not renewed.';
-const RECOVERING = 'The cluster holds grants back after a restore; repeat later with a new request.';
+const HELD = 'the domain is held by the lease below; it ends when it is released or not renewed in time';
+const RECOVERING = 'the cluster holds grants back after a restore; repeat later';
 
 /** What stands for the TTL that the cluster is configured with. */
 const CLUSTERS_DEFAULT = 0;
@@ -43,12 +45,16 @@ export const spec: CommandSpec = {
       const requestId = asked.requestId ?? (randomUUID() as string as RequestId);
       const seenRevision =
         asked.requestId === undefined ? await greatestRevision(cluster, asked.domain) : asked.seenRevision;
+      const json = input.has('json');
       try {
         const { answer } = await cluster.call({ ...asked, type: 'acquire', requestId, seenRevision });
-        return show(answer, input.has('json'), io);
+        return show(answer, seenRevision, json, io);
       } catch (error) {
-        io.err(`To ask for the outcome: repeat with --request-id ${requestId} --seen-revision ${seenRevision}`);
-        throw error;
+        if (!(error instanceof FencepostError)) throw error;
+        return printFailure(io, json, 'acquire', error, {
+          json: { requestId, seenRevision: String(seenRevision) },
+          ifUnknown: `It may have been granted. To learn that, repeat with --request-id ${requestId} --seen-revision ${seenRevision}`,
+        });
       }
     });
   },
@@ -82,17 +88,26 @@ function read(input: Input) {
 
 /** A new id is sent with a revision that was seen before it was made, so that a late copy of it is refused. */
 async function greatestRevision(cluster: Cluster, domain: Domain): Promise<Revision> {
-  const { header } = await cluster.call({ type: 'get', domain, freshness: 'local' });
-  return header?.revision ?? ZERO_REVISION;
+  try {
+    const { header } = await cluster.call({ type: 'get', domain, freshness: 'local' });
+    return header?.revision ?? ZERO_REVISION;
+  } catch (error) {
+    // Whatever became of this call, nothing was asked for yet.
+    throw error instanceof FencepostError
+      ? new FencepostError(error.code, error.message, { outcome: 'not-done', cause: error })
+      : error;
+  }
 }
 
-function show({ requestId, outcome }: AcquireAnswer, json: boolean, io: Io): number {
+function show({ requestId, outcome }: AcquireAnswer, seen: Revision, json: boolean, io: Io): number {
+  const seenRevision = String(seen);
   switch (outcome.type) {
     case 'granted':
-      print(io, json, { outcome: 'granted', requestId, lease: leaseJson(outcome.lease) }, [
+      print(io, json, { outcome: 'granted', requestId, seenRevision, lease: leaseJson(outcome.lease) }, [
         ['granted', { text: 'yes', tone: 'good' }],
         ...leaseRows(outcome.lease),
         ['request id', requestId],
+        ['seen revision', seenRevision],
       ]);
       return EXIT.ok;
     case 'notGranted': {
@@ -100,7 +115,13 @@ function show({ requestId, outcome }: AcquireAnswer, json: boolean, io: Io): num
       print(
         io,
         json,
-        { outcome: 'notGranted', requestId, reason, current: current === undefined ? null : leaseJson(current) },
+        {
+          outcome: 'notGranted',
+          requestId,
+          seenRevision,
+          reason,
+          current: current === undefined ? null : leaseJson(current),
+        },
         [
           ['granted', { text: 'no', tone: 'bad' }],
           ['why', reason === 'held' ? HELD : RECOVERING],
@@ -110,7 +131,7 @@ function show({ requestId, outcome }: AcquireAnswer, json: boolean, io: Io): num
       return EXIT.no;
     }
     case 'ended':
-      print(io, json, { outcome: 'ended', requestId, ended: endedJson(outcome.ended) }, [
+      print(io, json, { outcome: 'ended', requestId, seenRevision, ended: endedJson(outcome.ended) }, [
         ['granted', { text: 'no', tone: 'bad' }],
         ['why', 'This request was granted or withdrawn before, and that is over. Take a new request id.'],
         ...endedRows(outcome.ended),

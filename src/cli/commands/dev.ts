@@ -24,6 +24,8 @@ export const spec: CommandSpec = {
     { flag: 'config-dir', value: 'DIR', about: 'run the nodes whose JSON files are in DIR instead' },
   ],
   notes: 'Takes the usual ports (7101–7103, 7201–7203) if they are free, else others. Ctrl-C stops the nodes.',
+  exitCodes:
+    'Exit codes: 0 stopped by a signal; 2 wrong usage, a bad configuration or a port in use; else the greatest exit code\nof the nodes, which have all ended (see fencepost start --help).',
   async run(input, io) {
     const nodes = input.text('nodes') ?? '3';
     if (nodes !== '1' && nodes !== '3') input.fault(`--nodes must be 1 or 3, not ${JSON.stringify(nodes)}`);

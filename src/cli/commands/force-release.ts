@@ -30,7 +30,7 @@ export const spec: CommandSpec = {
       const { answer } = await cluster.call({ type: 'forceRelease', domain, token, note });
       const { released, currentToken } = answer;
       const live = currentToken === 0 ? null : String(currentToken);
-      print(io, input.has('json'), { released, currentToken: released ? null : live }, [
+      print(io, input.has('json'), { released, domain, token: String(token), currentToken: released ? null : live }, [
         ['released', released ? { text: 'yes', tone: 'good' } : { text: 'no, this lease was not live', tone: 'bad' }],
         ['domain', domain],
         ...(released ? [] : [['now live', live === null ? 'none' : `token ${live}`] as const]),

@@ -8,6 +8,8 @@ import { leaseJson, leaseRows } from '../views.js';
 export const spec: CommandSpec = {
   operands: '<domain>',
   options: [LOCAL_OPTION, ...CLUSTER_OPTIONS],
+  exitCodes:
+    'Exit codes: 0 answered, whether the domain is held or free (--json: lease is null when free); 2 wrong usage;\n3 the cluster did not answer or refused.',
   async run(input, io) {
     const domain = input.domain();
     const freshness = readFreshness(input);

@@ -15,7 +15,13 @@ export const spec: CommandSpec = {
     return await withCluster(io, where, async (cluster) => {
       const { answer } = await cluster.call({ type: 'release', lease });
       const { released, ended } = answer;
-      print(io, input.has('json'), { released, ended: ended === undefined ? null : endedJson(ended) }, [
+      const json = {
+        released,
+        domain: lease.domain,
+        token: String(lease.token),
+        ended: ended === undefined ? null : endedJson(ended),
+      };
+      print(io, input.has('json'), json, [
         ['released', released ? { text: 'yes', tone: 'good' } : { text: 'no', tone: 'bad' }],
         ...(ended === undefined
           ? [['domain', lease.domain] as const, ['token', String(lease.token)] as const]

@@ -15,7 +15,8 @@ const fieldOptions = FIELD_NAMES.map((name) => {
 export const spec: CommandSpec = {
   operands: '',
   options: [{ flag: 'config', value: 'FILE', about: 'JSON file with these settings' }, ...fieldOptions],
-  notes: `Settings come from the file, then from ${environmentName('cluster')} and so on, then from flags; the later wins.\nExit codes of a node: 0 stopped in order, 1 the data directory or the other members refuse it,\n2 configuration or a port in use, 70 a defect, 74 a failed write to disk.`,
+  notes: `Settings come from the file, then from ${environmentName('cluster')} and so on, then from flags; the later wins.`,
+  exitCodes: `Exit codes: 0 stopped in order; 1 the data directory or the other members refuse it;\n2 configuration or a port in use; 70 a defect; 74 a failed write to disk.`,
   async run(input, io) {
     const file = input.text('config');
     const flags: Partial<Record<keyof NodeConfig, string | boolean>> = {};
