@@ -233,7 +233,7 @@ describe('status', () => {
     ...more,
   });
   const replies: Replies = (_, endpoint) => {
-    if (endpoint === 'c:3') return new FencepostError('UNREACHABLE', 'refused');
+    if (endpoint === 'c:3') return new FencepostError('UNREACHABLE', 'c:3: refused');
     if (endpoint === 'a:1') return status('n1', { leader: 'n1' as NodeId, term: 6, alarms: ['disk is nearly full'] });
     return status('n2', {
       role: 'leader',
@@ -262,7 +262,7 @@ MEMBER  PEER ADDRESS  PART   REACHABLE  LAG  DIRECTORY
 n1      x:1           voter  no          12  none
 n2      x:2           voter  yes          0  none
 n1: disk is nearly full
-c:3: refused`,
+c:3 does not answer: refused; start its node, or see what its log says`,
     );
   });
 
@@ -288,6 +288,33 @@ c:3: refused`,
     );
     expect(result.code).toBe(3);
     expect(result.out).toContain('leader       none');
+  });
+
+  it('says how many members answer and how many are needed, and does not pretend to know who is reachable', async () => {
+    const replies = (members: GetStatusAnswer['members']): Replies => {
+      return (_, endpoint) =>
+        endpoint === 'a:1'
+          ? status('n1', { leader: undefined, members })
+          : new FencepostError('UNREACHABLE', `${endpoint ?? ''}: connection refused`);
+    };
+    const members = ['n1', 'n2', 'n3'].map((node) => ({
+      node: node as NodeId,
+      directory: undefined,
+      peerAddress: 'x:1',
+      voter: true,
+      reachable: true,
+      lag: 0,
+    }));
+    const line = 'status --endpoints a:1,b:2,c:3';
+    expect((await run(line, replies(members))).out).toContain(
+      'no leader: 1 of 3 members answer, 2 are needed; start more',
+    );
+    expect((await run(line, replies([]))).out).toContain('no leader: 1 of 3 endpoints answer');
+    expect(JSON.parse((await run(`${line} --json`, replies(members))).out)).toMatchObject({
+      nodes: [{}, { endpoint: 'b:2', error: 'connection refused' }, {}],
+      members: [{ reachable: null, lag: null }, {}, {}],
+    });
+    expect((await run('status --help')).out).toContain('also when there are alarms');
   });
 
   it('shows the picture when nobody answers', async () => {

@@ -15,7 +15,9 @@ type NodeStatus =
 export const spec: CommandSpec = {
   operands: '',
   options: CLUSTER_OPTIONS,
-  notes: 'Asks every endpoint. Exit code 0 when at least one of them knows a leader, else 3.',
+  notes: 'Asks every endpoint.',
+  exitCodes:
+    'Exit codes: 0 at least one endpoint knows a leader, also when there are alarms or others do not answer (scripts look\nat alarms and error in --json); 2 wrong usage; 3 none knows a leader.',
   async run(input, io) {
     const where = readEndpoints(input, io);
     input.finish('status');
@@ -42,7 +44,9 @@ export async function ask(cluster: Cluster, endpoint: string): Promise<NodeStatu
   try {
     return { endpoint, answered: await cluster.ask(endpoint, { type: 'getStatus' }) };
   } catch (error) {
-    return { endpoint, error: error instanceof Error ? error.message : String(error) };
+    const text = error instanceof Error ? error.message : String(error);
+    // The endpoint stands beside it.
+    return { endpoint, error: text.startsWith(`${endpoint}: `) ? text.slice(endpoint.length + 2) : text };
   }
 }
 
@@ -124,13 +128,29 @@ function show(nodes: readonly NodeStatus[], leader: NodeId | undefined, io: Io):
     );
   }
   for (const node of nodes) {
-    const lines = 'error' in node ? [node.error] : node.answered.answer.alarms;
-    for (const line of lines)
-      io.out(toned(`${'error' in node ? node.endpoint : node.answered.answer.node}: ${line}`, 'bad', io.colour));
+    const lines =
+      'error' in node
+        ? [`${node.endpoint} does not answer: ${node.error}; start its node, or see what its log says`]
+        : node.answered.answer.alarms.map((alarm) => `${node.answered.answer.node}: ${alarm}`);
+    for (const line of lines) io.out(toned(line, 'bad', io.colour));
   }
+  if (leader === undefined) io.out(toned(noLeader(nodes, members), 'bad', io.colour));
+}
+
+/** How many answer and how many a leader needs. Without a member that says who belongs to it, the endpoints count. */
+function noLeader(nodes: readonly NodeStatus[], members: readonly MemberView[]): string {
+  const answering = new Set(answersOf(nodes).map(({ answer }) => answer.node));
+  const voters = members.filter((member) => member.voter);
+  if (voters.length === 0)
+    return `no leader: ${answering.size} of ${nodes.length} endpoints answer, and none says who the members are`;
+  const up = voters.filter((member) => answering.has(member.node)).length;
+  const needed = Math.floor(voters.length / 2) + 1;
+  const next = up < needed ? 'start more' : 'wait some seconds, then see what their logs say';
+  return `no leader: ${up} of ${voters.length} members answer, ${needed} are needed; ${next}`;
 }
 
 function asJson(nodes: readonly NodeStatus[], leader: NodeId | undefined): unknown {
+  const { fromLeader, members } = membersOf(nodes);
   const header = answersOf(nodes).find((answered) => answered.header !== undefined)?.header;
   return {
     cluster: header?.cluster ?? null,
@@ -153,6 +173,12 @@ function asJson(nodes: readonly NodeStatus[], leader: NodeId | undefined): unkno
         alarms: answer.alarms,
       };
     }),
-    members: membersOf(nodes).members.map((member) => ({ ...member, directory: member.directory ?? null })),
+    members: members.map((member) => ({
+      ...member,
+      directory: member.directory ?? null,
+      // Known to a leader only.
+      reachable: fromLeader ? member.reachable : null,
+      lag: fromLeader ? member.lag : null,
+    })),
   };
 }
