@@ -11,11 +11,11 @@ import { parseAddress } from '../node/address.js';
 import { environmentName, FIELD_NAMES } from '../node/config-fields.js';
 import type { NodeConfig } from '../node/config.js';
 import { UsageFaults } from '../node/usage-faults.js';
-import { ask, leaderOf } from './commands/status.js';
+import { ask, leaderOf, type NodeStatus } from './commands/status.js';
 import { DEFAULT_ENDPOINTS, ENDPOINTS_VARIABLE } from './endpoints.js';
 import type { Io } from './io.js';
 import { readableLine } from './log-line.js';
-import { pairs, toned } from './table.js';
+import { type Cell, pairs, toned } from './table.js';
 
 /** A node to run: its file, and what stands in it. */
 export interface LocalNode {
@@ -25,10 +25,16 @@ export interface LocalNode {
 
 /** How long the nodes have to stop in order, in milliseconds; then they are killed. */
 const STOP_MS = 20_000;
-/** How long to wait for the first leader before saying that there is none, in milliseconds. */
+/** How long to wait for the nodes before saying what is missing, in milliseconds. */
 const LEADER_MS = 30_000;
 /** How long one node has to answer, in milliseconds. */
 const ASK_MS = 1_000;
+
+/** What becomes of the data. */
+export interface Keeps {
+  /** To be deleted to begin anew; undefined when the data does not outlive the run. */
+  readonly folder: string | undefined;
+}
 
 interface Running {
   readonly node: LocalNode;
@@ -38,7 +44,12 @@ interface Running {
 }
 
 /** Runs the nodes until `stop` aborts or all have ended. Returns 0 after `stop`, else the greatest exit code. */
-export async function runLocalCluster(nodes: readonly LocalNode[], io: Io, stop: AbortSignal): Promise<number> {
+export async function runLocalCluster(
+  nodes: readonly LocalNode[],
+  keeps: Keeps,
+  io: Io,
+  stop: AbortSignal,
+): Promise<number> {
   await refuseTakenPorts(nodes);
   const running = nodes.map((node) => start(node, io, stop));
   const allEnded = Promise.all(running.map((one) => one.ended));
@@ -49,7 +60,7 @@ export async function runLocalCluster(nodes: readonly LocalNode[], io: Io, stop:
     if (stop.aborted) resolve();
   });
   const over = new AbortController();
-  const announced = announce(running, io, over.signal);
+  const announced = announce(running, keeps, io, over.signal);
   await Promise.race([stopped, allEnded]);
   over.abort();
   await announced;
@@ -120,20 +131,21 @@ function environmentWithoutSettings(io: Io): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(io.environment).filter(([name]) => !settings.has(name)));
 }
 
-/** Waits for a leader and prints how to go on; gives up when `over` aborts. */
-async function announce(running: readonly Running[], io: Io, over: AbortSignal): Promise<void> {
+/** Waits until every node follows a leader and prints how to go on; gives up when `over` aborts. */
+async function announce(running: readonly Running[], keeps: Keeps, io: Io, over: AbortSignal): Promise<void> {
   const endpoints = running.map((one) => one.node.config.clientAddress);
   const cluster = io.connect(endpoints, ASK_MS);
   try {
     const until = performance.now() + LEADER_MS;
     for (;;) {
-      const leader = leaderOf(await Promise.all(endpoints.map((endpoint) => ask(cluster, endpoint))));
+      const nodes = await Promise.all(endpoints.map((endpoint) => ask(cluster, endpoint)));
       if (over.aborted) return;
-      if (leader !== undefined) {
-        io.out(whatToTry(running, leader, io));
+      const late = performance.now() > until;
+      if (nodes.every(serves) || (late && leaderOf(nodes) !== undefined)) {
+        io.out(whatToTry(running, nodes, keeps, io));
         return;
       }
-      if (performance.now() > until) {
+      if (late) {
         io.err(`No leader after ${LEADER_MS / 1_000} s; the lines above say what the nodes wait for.`);
         return;
       }
@@ -144,13 +156,25 @@ async function announce(running: readonly Running[], io: Io, over: AbortSignal):
   }
 }
 
-function whatToTry(running: readonly Running[], leader: string, io: Io): string {
-  const leading = running.find((one) => one.node.config.nodeId === leader);
+/** True when a node follows a leader, or leads. */
+function serves(node: NodeStatus): boolean {
+  return 'answered' in node && node.answered.answer.leader !== undefined;
+}
+
+function whatToTry(running: readonly Running[], nodes: readonly NodeStatus[], keeps: Keeps, io: Io): string {
   const endpoints = running.map((one) => one.node.config.clientAddress).join(',');
   const usual = endpoints === DEFAULT_ENDPOINTS.join(',');
   const about = pairs(
     [
-      ['leader', { text: `${leader} (process ${leading?.process.pid ?? 'unknown'})`, tone: 'good' }],
+      ...running.map(({ node, process }, at): readonly [string, Cell] => {
+        const state = nodes[at];
+        return [
+          node.config.nodeId,
+          state !== undefined && serves(state)
+            ? { text: `process ${process.pid ?? 'unknown'}`, tone: 'good' }
+            : { text: 'does not serve; the lines above say why', tone: 'bad' },
+        ];
+      }),
       ['clients', endpoints],
       ...running.map(({ node }) => [`data of ${node.config.nodeId}`, node.config.dataDir] as const),
     ],
@@ -158,8 +182,13 @@ function whatToTry(running: readonly Running[], leader: string, io: Io): string 
   );
   const kill =
     running.length > 1
-      ? `\n  kill -9 ${leading?.process.pid ?? 'PID'}   # the leader; then status and acquire again`
+      ? '\n  kill -9 PID   # the process of the node that status calls the leader; then status and acquire again'
       : '';
+  const { folder } = keeps;
+  const after =
+    folder === undefined
+      ? 'the data is thrown away then (keep it with --data-dir).'
+      : `the data stays, and the next run goes on with it. To begin anew, delete ${folder} after that.`;
   return `
 ${about}
 
@@ -169,7 +198,7 @@ Try in another terminal:${usual ? '' : `\n  export ${ENDPOINTS_VARIABLE}=${endpo
   npx fencepost get orders/eu
   npx fencepost release orders/eu TOKEN${kill}
 
-Ctrl-C here stops the nodes.
+Ctrl-C here stops the nodes; ${after}
 `;
 }
 

@@ -93,6 +93,10 @@ describe('fencepost dev', () => {
 
     const ended = await first.end('SIGINT');
     expect(ended.code).toBe(0);
+    expect(ended.out.match(/^n[123] {2,}process \d+$/gm)).toHaveLength(3);
+    expect(ended.out).toContain(
+      `the data stays, and the next run goes on with it. To begin anew, delete ${data} after`,
+    );
     expect(ended.out.match(/ended \(exit code 0\)/g)).toHaveLength(3);
 
     const second = new Dev('--data-dir', data);
@@ -117,6 +121,7 @@ describe('fencepost dev', () => {
     expect((await fencepost(['acquire', 'a', '--endpoints', endpoints])).code).toBe(0);
     const [, data = ''] = await dev.says(/^data of n1 {2,}(\S+)$/m);
     expect(readFileSync(join(data, '..', 'config', 'n1.json'), 'utf8')).toContain('"nodeId": "n1"');
+    await dev.says(/the data is thrown away then/);
     await dev.end('SIGTERM');
     expect(() => readFileSync(join(data, '..', 'config', 'n1.json'))).toThrow('ENOENT');
   });
@@ -125,7 +130,7 @@ describe('fencepost dev', () => {
     const data = temporary();
     const dev = new Dev('--data-dir', data);
     await endpointsOf(dev);
-    const [, node = '', pid = ''] = await dev.says(/^leader {2,}(n\d) \(process (\d+)\)$/m);
+    const [, node = '', pid = ''] = await dev.says(/^(n2) {2,}process (\d+)$/m);
     process.kill(Number(pid), 'SIGKILL');
     await dev.says(
       new RegExp(`^${node} {2}ended \\(SIGKILL\\); to start it again: npx fencepost start --config ${data}`, 'm'),

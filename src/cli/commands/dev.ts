@@ -35,12 +35,18 @@ export const spec: CommandSpec = {
       input.fault('--config-dir stands alone: its files name the data directories and say how many nodes there are');
     input.finish('dev');
     const stop = stopSignals();
-    if (configDir !== undefined) return await runLocalCluster(await nodesIn(configDir), io, stop);
-    if (dataDir !== undefined)
-      return await runLocalCluster(await nodesUnder(resolve(dataDir), Number(nodes)), io, stop);
+    if (configDir !== undefined) {
+      const found = await nodesIn(configDir);
+      const folders = found.map(({ config }) => config.dataDir);
+      return await runLocalCluster(found, { folder: folders.join(' ') }, io, stop);
+    }
+    if (dataDir !== undefined) {
+      const folder = resolve(dataDir);
+      return await runLocalCluster(await nodesUnder(folder, Number(nodes)), { folder }, io, stop);
+    }
     const thrownAway = await mkdtemp(join(tmpdir(), 'fencepost-dev-'));
     try {
-      return await runLocalCluster(await nodesUnder(thrownAway, Number(nodes)), io, stop);
+      return await runLocalCluster(await nodesUnder(thrownAway, Number(nodes)), { folder: undefined }, io, stop);
     } finally {
       await rm(thrownAway, { recursive: true, force: true });
     }

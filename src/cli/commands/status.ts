@@ -7,7 +7,7 @@ import { EXIT, type Io } from '../io.js';
 import { type Cell, pairs, table, toned } from '../table.js';
 
 /** What one endpoint said. */
-type NodeStatus =
+export type NodeStatus =
   | { readonly endpoint: string; readonly answered: Answered<GetStatusCall> }
   | { readonly endpoint: string; readonly error: string };
 
