@@ -86,6 +86,7 @@ async function attemptOnce(
   limitMs: number,
 ): Promise<Attempt> {
   const { transport, timeline, surroundings } = ports;
+  const endsAtMs = timeline.now().monotonicMs + limitMs;
   if (transport.seenRevision === ZERO_REVISION) await readHeader(ports, settings, limitMs);
   const requestId = surroundings.newRequestId();
   const call: AcquireCall = {
@@ -97,8 +98,8 @@ async function attemptOnce(
     metadata: settings.metadata,
     seenRevision: seen > transport.seenRevision ? seen : transport.seenRevision,
   };
-  const endsAtMs = timeline.now().monotonicMs + limitMs;
-  const outcome = await abortable(transport.call(call, limitMs), settings.signal);
+  const leftForCallMs = Math.max(1, endsAtMs - timeline.now().monotonicMs);
+  const outcome = await abortable(transport.call(call, leftForCallMs), settings.signal);
   const giveBack = (): void => {
     withdraw(ports, settings.domain, requestId);
   };

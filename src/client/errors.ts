@@ -70,7 +70,9 @@ export class NotGrantedError extends FencepostError {
         : `it is held by ${current === undefined ? 'another' : `${JSON.stringify(current.holder)} under token ${current.token}`}`;
     super(
       'NOT_GRANTED',
-      `${domain} was not granted within waitMs = ${waitMs}: ${why}. Wait longer, or try again later.`,
+      waitMs === 0
+        ? `${domain} was not granted: ${why}. Try again later, or let acquire wait (waitMs).`
+        : `${domain} was not granted within waitMs = ${waitMs}: ${why}. Wait longer, or try again later.`,
     );
     this.reason = reason;
     this.current = current;

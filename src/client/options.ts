@@ -41,6 +41,9 @@ export interface AcquireOptions {
   /**
    * How long to try while another holds the domain, in milliseconds; 0 to 86 400 000. Default: 0, one try. There is no
    * queue yet: the client asks again, at irregular intervals up to a second, each time under a new request id.
+   *
+   * When no node answers, the error comes after `callTimeoutMs`, however long `waitMs` is. An acquire never takes longer
+   * than `waitMs` and one `callTimeoutMs` together.
    */
   readonly waitMs?: number;
   /** Shown to operators with the lease; keys and values together at most 4 096 bytes. Default: none. */

@@ -37,6 +37,7 @@ describe('acquire', () => {
     net.answer = (arrived) =>
       arrived.call.type === 'acquire' ? answered(held(arrived.call.requestId)) : answer(arrived);
     await expect(within(time, 100, client.acquire('d'))).rejects.toMatchObject({ code: 'NOT_GRANTED', reason: 'held' });
+    await expect(within(time, 100, client.acquire('d'))).rejects.toThrow(/^d was not granted: it is held by another/);
     await expect(within(time, 100, client.tryAcquire('d'))).resolves.toBeUndefined();
     expect(net.of('withdraw')).toEqual([]);
   });
@@ -64,6 +65,29 @@ describe('acquire', () => {
     });
     expect(time.reading.monotonicMs - startMs).toBeGreaterThanOrEqual(5_000);
     expect(time.reading.monotonicMs - startMs).toBeLessThan(5_100);
+  });
+
+  test('an acquire takes at most waitMs and one call, whether nodes are silent at its first call or at its second', async () => {
+    for (const silentAt of ['get', 'acquire'] as const) {
+      const { time, net, client } = setUp({ callTimeoutMs: 5_000 });
+      const answer = net.answer;
+      let header = false;
+      net.answer = (arrived) => {
+        if (arrived.call.type === silentAt || arrived.call.type === 'withdraw') return undefined;
+        // The header comes late, and its time counts too.
+        if (header) return answer(arrived);
+        header = true;
+        time.surroundings.timers.set(900, () => {
+          const reply = answer(arrived);
+          if (reply !== undefined) arrived.reply(reply);
+        });
+        return undefined;
+      };
+      const startMs = time.reading.monotonicMs;
+      const failed = within(time, 9_000, client.acquire('d', { waitMs: 2_000 }));
+      await expect(failed).rejects.toMatchObject({ code: 'UNREACHABLE' });
+      expect(time.reading.monotonicMs - startMs).toBeLessThanOrEqual(5_020);
+    }
   });
 
   test('every fault of the options at once', async () => {
