@@ -220,8 +220,6 @@ describe('what is no gRPC', () => {
 describe('listening', () => {
   it('says which address cannot be had', async () => {
     const port = await takenPort();
-    await expect(serve(ANSWERING, `127.0.0.1:${port}`)).rejects.toThrow(
-      `client listener: 127.0.0.1:${port} is in use`,
-    );
+    await expect(serve(ANSWERING, `127.0.0.1:${port}`)).rejects.toThrow(`client listener: 127.0.0.1:${port} is in use`);
   });
 });
