@@ -1,5 +1,5 @@
 import type { Freshness } from '../base/api.js';
-import { parseAddress } from '../node/address.js';
+import { parseAddress } from '../base/address.js';
 import type { Cluster } from './cluster.js';
 import type { OptionSpec } from './command.js';
 import type { Input } from './input.js';

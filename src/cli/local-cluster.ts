@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseAddress } from '../node/address.js';
+import { parseAddress } from '../base/address.js';
 import { environmentName, FIELD_NAMES } from '../node/config-fields.js';
 import type { NodeConfig } from '../node/config.js';
 import { UsageFaults } from '../node/usage-faults.js';

@@ -11,7 +11,7 @@ import {
   TICK_MS,
 } from '../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../base/revision.js';
-import { parseAddress } from './address.js';
+import { parseAddress } from '../base/address.js';
 import type { NodeConfig } from './config.js';
 
 /** How a text from the environment or a flag becomes a value. */

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isLoopback, parseAddress } from './address.js';
+import { isLoopback, parseAddress } from '../base/address.js';
 import { environmentName, type Field, FIELD_NAMES, FIELDS, flagName, readText } from './config-fields.js';
 import type { NodeConfig } from './config.js';
 import { UsageFaults } from './usage-faults.js';

@@ -11,7 +11,7 @@ import type { BootId, NodeId } from '../base/ids.js';
 import type { FormRequest, FormResponse, Hello } from '../replica/types.js';
 import { decodeFormRequest, encodeFormResponse, encodeHello } from '../wire/hello.js';
 import { helloFrame } from '../wire/peer-frames.js';
-import { parseAddress } from './address.js';
+import { placeOf } from './address.js';
 import type { Log, ServerStream } from './channel.js';
 import { asBuffer, CLOSE_GRACE_MS, identity, faultOf, PATHS, SERVER_OPTIONS } from './channel.js';
 import { helloFault, secondBootFault } from './greeting.js';
@@ -98,7 +98,7 @@ export class PeerServer implements IncomingOwner {
         reject(new Error(`peer listener: ${fault}`));
       };
       this.#listener.once('error', failed);
-      this.#listener.listen(parseAddress(bind), () => {
+      this.#listener.listen(placeOf(bind), () => {
         this.#listener.removeListener('error', failed);
         // A connection that could not be accepted, for want of file descriptors say, is no reason to end.
         this.#listener.on('error', (error) => {

@@ -1,6 +1,6 @@
 /** One plain TCP connect: is anybody listening at a peer's address? Condition 2 of `peerDown` (design 5, S1). */
 import { connect } from 'node:net';
-import { parseAddress } from './address.js';
+import { placeOf } from './address.js';
 
 /** After this long without an answer a probe counts as `other`, in milliseconds. */
 const PROBE_TIMEOUT_MS = 300;
@@ -16,7 +16,7 @@ export interface Probe {
  * for is `refused`: a time-out, a reset, a failed look-up and an accepted connection say nothing about the process.
  */
 export function probe(address: string, done: (outcome: 'refused' | 'other') => void): Probe {
-  const socket = connect(parseAddress(address));
+  const socket = connect(placeOf(address));
   let over = false;
   const finish = (outcome: 'refused' | 'other' | undefined): void => {
     if (over) return;

@@ -11,7 +11,7 @@ import type { NodeId } from '../base/ids.js';
 import type { Member } from '../raft/types.js';
 import type { PeerEffect, PeerPort, SnapshotReader } from '../replica/ports.js';
 import type { Event, FormRequest, FormResponse, Hello, MemberAddress } from '../replica/types.js';
-import { parseAddress } from './address.js';
+import { placeOf } from './address.js';
 import type { Log } from './channel.js';
 import type { Ask } from './forming.js';
 import { ask, AskFailed } from './forming.js';
@@ -83,9 +83,9 @@ class GrpcTransport implements Transport {
     this.#emit = (event) => {
       if (!this.#closing) options.listener(event);
     };
-    parseAddress(options.bind);
+    placeOf(options.bind);
     for (const address of options.peers) {
-      parseAddress(address.peerAddress);
+      placeOf(address.peerAddress);
       if (address.node !== options.node) this.#peers.set(address.node, new Peer(address, this.#emit, options.log));
     }
     this.#server = new PeerServer({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isLoopback, parseAddress } from '../../src/node/address.js';
+import { isLoopback, parseAddress } from '../../src/base/address.js';
 
 describe('parseAddress', () => {
   it.each([
