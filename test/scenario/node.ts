@@ -8,6 +8,7 @@ import * as view from '../../src/raft/view.js';
 import type { AppliedState, Cut, Image } from './disk.js';
 import { Disk } from './disk.js';
 import type { DiskView, Invariants, NodeView } from './invariants.js';
+import { viewOf } from './node-view.js';
 import { contentText, logText, member, memberText, positionText } from './text.js';
 
 /** The core's state, opaque here. */
@@ -233,24 +234,8 @@ export class SimNode {
 
   /** What the invariants look at. */
   view(): NodeView {
-    const { raft, appliedIndex } = this.up();
-    const role = view.roleName(raft);
-    const last = view.lastIndex(raft);
-    return {
-      member: this.member,
-      run: this.run,
-      role,
-      term: raft.hard.term,
-      commit: view.commitIndex(raft),
-      applied: appliedIndex,
-      stable: view.stableIndex(raft),
-      last,
-      anchor: raft.log.anchor,
-      cut: raft.snapshot.index,
-      configuration: view.configurationAt(raft, last).configuration,
-      entries: (from, to) => (to > from ? entriesBetween(raft, from, to) : []),
-      matches: role === 'leader' ? view.followers(raft) : [],
-    };
+    const { raft, appliedIndex: applied } = this.up();
+    return viewOf(raft, { member: this.member, run: this.run, applied });
   }
 
   /** The durable part. */

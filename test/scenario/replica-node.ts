@@ -1,9 +1,7 @@
 /** One member of a replica scenario: the whole replica over a memory disk, in the hands of the scenario. */
 import type { Incarnation } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import { entriesBetween } from '../../src/raft/raft.js';
 import type { Member } from '../../src/raft/types.js';
-import * as view from '../../src/raft/view.js';
 import type { Replica } from '../../src/replica/replica.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Effect, Event, Genesis, ReplicaOptions } from '../../src/replica/types.js';
@@ -11,6 +9,7 @@ import type { MemoryDisk, MemoryStore } from '../../src/testing/memory-store.js'
 import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
 import { commandCodec } from '../../src/wire/command.js';
 import type { DiskView, NodeView } from './invariants.js';
+import { viewOf } from './node-view.js';
 
 /** Tokens of a scenario are small: the base, and the index of the entry. */
 export const BASE = 1000;
@@ -128,23 +127,7 @@ export class ReplicaNode {
   /** What the invariants look at. */
   view(): NodeView {
     const { raft, applied } = this.up().context;
-    const role = view.roleName(raft);
-    const last = view.lastIndex(raft);
-    return {
-      member: this.member,
-      run: this.run,
-      role,
-      term: raft.hard.term,
-      commit: view.commitIndex(raft),
-      applied,
-      stable: view.stableIndex(raft),
-      last,
-      anchor: raft.log.anchor,
-      cut: raft.snapshot.index,
-      configuration: view.configurationAt(raft, last).configuration,
-      entries: (from, to) => (to > from ? entriesBetween(raft, from, to) : []),
-      matches: role === 'leader' ? view.followers(raft) : [],
-    };
+    return viewOf(raft, { member: this.member, run: this.run, applied });
   }
 
   /** The durable part. */

@@ -14,10 +14,11 @@ import type { Member } from '../../src/raft/types.js';
 import type { PeerEffect } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
-import type { CallResult, Effect, Event, Genesis, ReplicaOptions } from '../../src/replica/types.js';
+import type { CallResult, Event, Genesis, ReplicaOptions } from '../../src/replica/types.js';
 import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
-import type { MemoryDisk, MemoryStore } from '../../src/testing/memory-store.js';
 import { commandCodec } from '../../src/wire/command.js';
+import type { ClusterNode } from './cluster-node.js';
+import { MemoryTransfers } from './memory-transfers.js';
 import { defaultOptions } from './replica-options.js';
 import { VirtualTime } from './virtual-time.js';
 
@@ -33,23 +34,6 @@ export interface ClusterSettings {
   readonly finishedRequests?: number;
   /** Writes are reported before they are synced: a crash loses what was acknowledged. Only for the deliberate break. */
   readonly sync?: boolean;
-}
-
-/** One node: its disk outlives its process. */
-export interface ClusterNode {
-  readonly member: Member;
-  readonly disk: MemoryDisk;
-  running:
-    | { readonly executor: Executor; readonly replica: Replica; readonly store: MemoryStore; readonly boot: BootId }
-    | undefined;
-  paused: boolean;
-  readonly inbox: Event[];
-  readonly logs: {
-    readonly level: string;
-    readonly message: string;
-    readonly fields: Readonly<Record<string, string | number>>;
-  }[];
-  failed: { readonly cause: 'disk' | 'assertion'; readonly error: Error } | undefined;
 }
 
 /** A client's call and what became of it. */
@@ -76,10 +60,18 @@ export class MemoryCluster {
   readonly #settings: ClusterSettings;
   readonly #random: Random;
   readonly #clock = new VirtualTime();
-  #snapshotFailed: unknown;
   #nextCall = 1;
   readonly #calls = new Map<number, ClusterCall>();
-  #transfers = 0;
+  readonly #transfers = new MemoryTransfers({
+    after: (ms, task) => {
+      this.after(ms, task);
+    },
+    delay: () => this.#between(this.latency),
+    isCut: (from, to) => this.cutLinks.has(`${from.member.node}>${to.member.node}`),
+    dispatchTo: (node, event) => {
+      this.dispatchTo(node, event);
+    },
+  });
 
   constructor(settings: ClusterSettings = {}) {
     this.#settings = settings;
@@ -321,11 +313,10 @@ export class MemoryCluster {
         if (failed?.cause === 'assertion')
           throw new Error(`${member.node}: ${failed.error.message}`, { cause: failed.error });
       }
-      if (this.#snapshotFailed !== undefined)
-        throw new Error('a snapshot could not be read', { cause: this.#snapshotFailed });
+      this.#transfers.check();
       if (!this.#clock.runNext(end)) return;
       // A snapshot's reader is asynchronous: let it go on before time does.
-      if (this.#transfers > 0) await new Promise((resolve) => setImmediate(resolve));
+      if (this.#transfers.underWay > 0) await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
@@ -386,64 +377,13 @@ export class MemoryCluster {
         return;
       }
       case 'sendSnapshot':
-        this.#sendSnapshot(from, effect).catch((error: unknown) => {
-          this.#snapshotFailed = error;
-        });
+        this.#transfers.send(from, this.node(effect.to.node), effect);
         return;
       case 'abortSnapshot':
       case 'refuseChunks':
       case 'chunksDone':
-        this.#transferEnded(from, effect);
+        this.#transfers.end(from, effect);
     }
-  }
-
-  /** By receiver and sender: how the transfer under way ends. An aborted one (undefined) is not reported, as in production. */
-  readonly #ends = new Map<string, (ok: boolean | undefined) => void>();
-
-  async #sendSnapshot(from: ClusterNode, effect: Extract<Effect, { type: 'sendSnapshot' }>): Promise<void> {
-    const { to, term, request } = effect;
-    const target = this.node(to.node);
-    const store = from.running?.store;
-    if (store === undefined) return;
-    this.#transfers++;
-    const key = `${from.member.node}>${to.node}`;
-    let ended = false;
-    let index = 0;
-    this.#ends.set(key, (ok) => {
-      if (ended) return;
-      ended = true;
-      this.#ends.delete(key);
-      this.#transfers--;
-      if (ok !== undefined) this.dispatchTo(from, { type: 'snapshotSent', to, index, ok });
-    });
-    const reader = store.openSnapshot();
-    // One connection keeps the order.
-    let delay = this.#between(this.latency);
-    for (let sequence = 0; ; sequence++) {
-      const part = await reader.next(1_000);
-      if (part === undefined) break;
-      index = part.meta.index;
-      const event: Event = { type: 'chunk', from: from.member, chunk: { ...part, term, request, sequence } };
-      const { running } = target;
-      this.after(delay, () => {
-        const cut = this.cutLinks.has(`${from.member.node}>${to.node}`);
-        if (target.running === running && !cut && !ended) this.dispatchTo(target, event);
-      });
-      delay += 0.1;
-    }
-    await reader.close();
-    this.after(5_000, () => this.#ends.get(key)?.(false));
-  }
-
-  #transferEnded(
-    node: ClusterNode,
-    effect: Extract<Effect, { type: 'abortSnapshot' | 'refuseChunks' | 'chunksDone' }>,
-  ): void {
-    const key =
-      effect.type === 'abortSnapshot'
-        ? `${node.member.node}>${effect.to.node}`
-        : `${effect.from.node}>${node.member.node}`;
-    this.#ends.get(key)?.(effect.type === 'abortSnapshot' ? undefined : effect.type === 'chunksDone');
   }
 
   #between([low, high]: readonly [number, number]): number {
