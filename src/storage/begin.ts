@@ -11,11 +11,12 @@ import { join } from 'node:path';
 import { GENESIS_KEY, HARD_KEY, metaKey, POINTER_KEY } from '../wire/disk.js';
 import { encodeIdentity } from '../wire/disk-identity.js';
 import { encodeCutMeta, encodeHardState, encodePointer, sealGenesis } from '../wire/disk-records.js';
-import { createDatabase, type Operation } from './database.js';
+import type { Databases, Operation } from './database.js';
 import { chainStart } from './disk-state.js';
 import { DATABASE, IDENTITY_FILE, inspectDirectory, MARK_FILE } from './directory.js';
-import { nodeFiles, replaceFile, type Files } from './files.js';
+import { replaceFile, type Files } from './files.js';
 import { createMark } from './mark.js';
+import { nodeStorage, type StoragePorts } from './ports.js';
 import { DirectoryRefused } from './refused.js';
 
 const FIRST_WRITE = 1;
@@ -30,7 +31,7 @@ export async function storeGenesis(
   path: string,
   genesis: Genesis,
   directory: DirectoryId,
-  files: Files = nodeFiles,
+  { files, databases }: Pick<StoragePorts, 'files' | 'databases'> = nodeStorage,
 ): Promise<void> {
   const { cluster, incarnation } = genesis;
   const self = genesis.members.find((member) => member.directory === directory);
@@ -43,7 +44,7 @@ export async function storeGenesis(
   await files.remove(database);
   await files.remove(join(path, MARK_FILE));
   await files.syncDirectory(path);
-  await writeFirstState(database, genesis);
+  await writeFirstState(databases, database, genesis);
   await files.syncDirectory(database);
   await files.syncDirectory(path);
   const anchor = anchorOf(genesis);
@@ -73,7 +74,7 @@ async function checkNew(path: string, cluster: string, { node, directory }: Memb
   );
 }
 
-async function writeFirstState(location: string, genesis: Genesis): Promise<void> {
+async function writeFirstState(databases: Databases, location: string, genesis: Genesis): Promise<void> {
   const { incarnation, history, startTerm } = genesis;
   const configuration = { voters: genesis.members, outgoing: [], learners: [] };
   const meta = {
@@ -92,7 +93,7 @@ async function writeFirstState(location: string, genesis: Genesis): Promise<void
     { type: 'put', key: POINTER_KEY, value: encodePointer(FIRST_PREFIX) },
     { type: 'put', key: metaKey(FIRST_PREFIX), value: encodeCutMeta(meta) },
   ];
-  const database = await createDatabase(location);
+  const database = await databases.create(location);
   try {
     await database.batch(operations, { sync: true });
   } finally {

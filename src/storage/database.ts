@@ -1,63 +1,51 @@
-/** LevelDB: how it is opened, and what its own log says of damage. */
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ClassicLevel, type Iterator, type Snapshot } from 'classic-level';
+/** The database of a data directory, as the store uses it. A port: the real one is LevelDB (leveldb.ts). */
+import { CorruptBytes } from '../wire/corrupt.js';
+import type { KeyRange } from '../wire/disk.js';
 import type { Files } from './files.js';
 import { DirectoryRefused, MAKE_ROOM, REPLACE_MEMBER } from './refused.js';
-
-/** The database of a data directory, in bytes. */
-export type Database = ClassicLevel<Uint8Array, Uint8Array>;
-
-/** A pass over some of its records. */
-export type DatabaseIterator = Iterator<Database, Uint8Array, Uint8Array>;
-
-/** A fixed view of it. */
-export type DatabaseView = Snapshot;
 
 /** One operation of a batch. */
 export type Operation =
   | { readonly type: 'put'; readonly key: Uint8Array; readonly value: Uint8Array }
   | { readonly type: 'del'; readonly key: Uint8Array };
 
-const OPTIONS = { keyEncoding: 'view', valueEncoding: 'view', compression: false } as const;
-/** A process that was just killed may hold the lock for a moment longer. */
-const LOCK_TRIES = 20;
-const LOCK_RETRY_MS = 100;
-/** LevelDB says so, and goes on, when it has skipped damaged bytes. */
-const DAMAGE = /dropping \d+ bytes|ignoring error|Corruption: /i;
-
-/** Makes a database where there is none. */
-export async function createDatabase(location: string): Promise<Database> {
-  const database: Database = new ClassicLevel(location, { ...OPTIONS, errorIfExists: true });
-  await database.open();
-  return database;
+/** A fixed view of a database: later writes do not change it. */
+export interface DatabaseView {
+  close(): Promise<void>;
 }
 
-/** Opens an existing database. Throws {@link DirectoryRefused}, also when another process has it open. */
-export async function openDatabase(location: string): Promise<Database> {
-  for (let tries = 1; ; tries++) {
-    const database: Database = new ClassicLevel(location, { ...OPTIONS, createIfMissing: false });
-    try {
-      await database.open();
-      return database;
-    } catch (error) {
-      const cause = error instanceof Error ? error.cause : undefined;
-      const locked = isLevelError(cause) && cause.code === 'LEVEL_LOCKED';
-      if (locked && tries < LOCK_TRIES) {
-        await sleep(LOCK_RETRY_MS);
-        continue;
-      }
-      if (locked) {
-        throw new DirectoryRefused(
-          join(location, 'LOCK'),
-          'another process has this data directory open',
-          'Stop that process, or give this node a directory of its own; do not delete LOCK',
-          { cause },
-        );
-      }
-      throw refusedByLevel(location, cause ?? error);
-    }
-  }
+/** A pass over some of its records, in the order of their keys, as they were when it was made. */
+export interface DatabaseIterator extends AsyncIterable<[Uint8Array, Uint8Array]> {
+  /** At most `size` more; none at the end. */
+  nextv(size: number): Promise<[Uint8Array, Uint8Array][]>;
+  close(): Promise<void>;
+}
+
+/** Which records: a range, as they are in a view if one is given. */
+type Selection = KeyRange & { readonly snapshot?: DatabaseView };
+
+/** Ordered records of bytes. What it returns may be Buffers; see {@link plainBytes}. */
+export interface Database {
+  get(key: Uint8Array, options?: { readonly snapshot: DatabaseView }): Promise<Uint8Array | undefined>;
+  /** All or nothing. With `sync` it outlives a power loss when this resolves. */
+  batch(operations: Operation[], options: { readonly sync: boolean }): Promise<unknown>;
+  iterator(selection: Selection): DatabaseIterator;
+  keys(selection: KeyRange & { readonly limit: number }): { all(): Promise<Uint8Array[]> };
+  /** Removes records, at most `limit` of them; neither synced nor atomic. */
+  clear(selection: KeyRange & { readonly limit?: number }): Promise<void>;
+  snapshot(): DatabaseView;
+  close(): Promise<void>;
+}
+
+/** How databases come to be. */
+export interface Databases {
+  /** Makes one where there is none. */
+  create(location: string): Promise<Database>;
+  /**
+   * Opens an existing one, after a look at its files. Throws {@link DirectoryRefused} when they are damaged, or another
+   * process has it open.
+   */
+  open(location: string, files: Files): Promise<Database>;
 }
 
 /** Whether an error is one of LevelDB's. */
@@ -72,23 +60,14 @@ export function refusedByLevel(location: string, error: unknown): DirectoryRefus
   return new DirectoryRefused(location, `LevelDB cannot use it: ${reason}`, next, { cause: error });
 }
 
-/**
- * Throws {@link DirectoryRefused} when LevelDB's own log, of this run or the one before, tells of skipped bytes. Looked
- * at before opening as well: LevelDB deletes what it could not read, and a second start would find nothing wrong.
- */
-export async function checkLevelLog(location: string, files: Files): Promise<void> {
-  for (const name of ['LOG', 'LOG.old']) {
-    const bytes = await files.read(join(location, name));
-    const line =
-      bytes === undefined
-        ? undefined
-        : Buffer.from(bytes)
-            .toString('latin1')
-            .split('\n')
-            .find((text) => DAMAGE.test(text));
-    if (line !== undefined) {
-      throw new DirectoryRefused(join(location, name), `LevelDB skipped damaged data: "${line}"`, REPLACE_MEMBER);
-    }
+/** Carries `read` out; damage that it meets is told of `file`, as {@link DirectoryRefused}. */
+export async function refusing<T>(file: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isLevelError(error)) throw refusedByLevel(file, error);
+    if (!(error instanceof CorruptBytes)) throw error;
+    throw new DirectoryRefused(file, error.message, REPLACE_MEMBER, { cause: error });
   }
 }
 

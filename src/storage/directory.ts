@@ -1,10 +1,10 @@
 /** Whose directory is this, and may this node use it? Judged before anything in it is opened. */
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { DirectoryId, NodeId } from '../base/ids.js';
 import { CorruptBytes } from '../wire/corrupt.js';
 import { decodeIdentity, encodeIdentity, type Identity } from '../wire/disk-identity.js';
 import { nodeFiles, replaceFile, type Files } from './files.js';
+import { nodeStorage, type StoragePorts } from './ports.js';
 import { DirectoryRefused, REPLACE_MEMBER, WRONG_DIRECTORY } from './refused.js';
 
 /** Name of the identity file in a data directory. */
@@ -57,7 +57,7 @@ export async function inspectDirectory(
 export async function prepareDirectory(
   path: string,
   expected: Expected,
-  files: Files = nodeFiles,
+  { files, newDirectoryId }: Pick<StoragePorts, 'files' | 'newDirectoryId'> = nodeStorage,
 ): Promise<DirectoryId> {
   const found = await inspectDirectory(path, expected, files);
   switch (found.type) {
@@ -70,7 +70,7 @@ export async function prepareDirectory(
         'Start it as it is, or name another directory',
       );
     case 'empty': {
-      const directory = randomBytes(16).toString('hex') as DirectoryId;
+      const directory = newDirectoryId();
       await files.makeDirectory(path);
       await replaceFile(files, path, IDENTITY_FILE, encodeIdentity({ type: 'new', ...expected, directory }));
       return directory;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { decodeMarkFile, encodeMarkSlot, MARK_SLOT_OFFSETS, type Mark, type NumberedMark } from '../wire/disk-mark.js';
 import { MARK_FILE } from './directory.js';
 import { replaceFile, type Files, type OpenFile } from './files.js';
+import type { StoragePorts } from './ports.js';
 
 /** A killed process leaves the mark exact; only power loss leaves it as old as this. */
 export const MARK_SYNC_MS = 1_000;
@@ -21,34 +22,36 @@ export async function readMark(files: Files, directory: string): Promise<Numbere
 /** Writes marks. One call at a time, but for the sync that a timer starts. */
 export class MarkFile {
   readonly #file: OpenFile;
+  readonly #after: StoragePorts['after'];
   readonly #failed: (error: unknown) => void;
   #counter: number;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelSync: (() => void) | undefined;
   #syncing: Promise<void> | undefined;
 
-  private constructor(file: OpenFile, counter: number, failed: (error: unknown) => void) {
+  private constructor(file: OpenFile, after: StoragePorts['after'], counter: number, failed: (error: unknown) => void) {
     this.#file = file;
+    this.#after = after;
     this.#counter = counter;
     this.#failed = failed;
   }
 
   /** `counter` is that of the mark that holds; `failed` hears of a sync that a timer started. */
   static async open(
-    files: Files,
+    { files, after }: Pick<StoragePorts, 'files' | 'after'>,
     directory: string,
     counter: number,
     failed: (error: unknown) => void,
   ): Promise<MarkFile> {
-    return new MarkFile(await files.openInPlace(join(directory, MARK_FILE)), counter, failed);
+    return new MarkFile(await files.openInPlace(join(directory, MARK_FILE)), after, counter, failed);
   }
 
   /** Hands the mark to the operating system. */
   async write(mark: Mark): Promise<void> {
     await this.#put(mark);
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+    this.#cancelSync ??= this.#after(MARK_SYNC_MS, () => {
+      this.#cancelSync = undefined;
       this.#syncing = this.#file.sync().catch(this.#failed);
-    }, MARK_SYNC_MS);
+    });
   }
 
   /** Makes a lower mark durable: it must be on the disk before the write that cuts the log is issued (S2.1). */
@@ -59,7 +62,7 @@ export class MarkFile {
 
   /** Syncs and closes. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#cancelSync?.();
     await this.#syncing;
     try {
       await this.#file.sync();

@@ -16,14 +16,13 @@ import {
   type NumberedHardState,
 } from '../wire/disk-records.js';
 import type { Genesis } from '../replica/types.js';
-import { checkLevelLog, isLevelError, openDatabase, refusedByLevel, type Database } from './database.js';
+import { refusing, type Database } from './database.js';
 import { DATABASE, inspectDirectory, MARK_FILE, type Expected, type MemberIdentity } from './directory.js';
 import type { DiskState } from './disk-state.js';
-import { nodeFiles, type Files } from './files.js';
-import { checkDatabaseFiles } from './leveldb-check.js';
 import { loadLog, type LoadedLog } from './load-log.js';
 import { loadTable, required, type LoadedTable } from './load-table.js';
 import { MarkFile, readMark } from './mark.js';
+import { nodeStorage, type StoragePorts } from './ports.js';
 import { WriteQueue } from './queue.js';
 import { DirectoryRefused, REPLACE_MEMBER } from './refused.js';
 import { LevelStore } from './store.js';
@@ -39,7 +38,12 @@ interface Found {
  * The store of the member in `path`. Throws {@link DirectoryRefused} when the directory is not a member's, belongs to
  * somebody else, is open in another process, or has lost anything that was acknowledged.
  */
-export async function openStore(path: string, expected: Expected, files: Files = nodeFiles): Promise<Store> {
+export async function openStore(
+  path: string,
+  expected: Expected,
+  ports: Omit<StoragePorts, 'newDirectoryId'> = nodeStorage,
+): Promise<Store> {
+  const { files, databases } = ports;
   const state = await inspectDirectory(path, expected, files);
   if (state.type !== 'member') {
     throw new DirectoryRefused(path, 'holds no member', 'Form the cluster, or have this node added, first');
@@ -47,26 +51,14 @@ export async function openStore(path: string, expected: Expected, files: Files =
   const location = join(path, DATABASE);
   const mark = await refusing(join(path, MARK_FILE), () => readMark(files, path));
   if (mark === undefined) throw new DirectoryRefused(join(path, MARK_FILE), 'is missing', REPLACE_MEMBER);
-  await checkLevelLog(location, files);
-  await refusing(location, () => checkFiles(location, files));
-  const database = await openDatabase(location);
+  const database = await databases.open(location, files);
   try {
-    await checkLevelLog(location, files);
     const found = await refusing(location, () => load(database, mark, state.identity));
     await refusing(location, () => removeRubbish(database, found));
-    return await assemble(path, files, database, mark.counter, found);
+    return await assemble(path, ports, database, mark.counter, found);
   } catch (error) {
     await database.close();
     throw error;
-  }
-}
-
-/** Twice before it is refused: another process that has the database open may have replaced files meanwhile. */
-async function checkFiles(location: string, files: Files): Promise<void> {
-  try {
-    await checkDatabaseFiles(location, files);
-  } catch {
-    await checkDatabaseFiles(location, files);
   }
 }
 
@@ -148,12 +140,18 @@ async function removeRubbish(database: Database, { table }: Found): Promise<void
   for (const range of [blockRange(anchor.index + 1), ...otherPrefixes(prefix)]) await database.clear(range);
 }
 
-async function assemble(path: string, files: Files, database: Database, counter: number, found: Found): Promise<Store> {
+async function assemble(
+  path: string,
+  ports: Pick<StoragePorts, 'files' | 'after'>,
+  database: Database,
+  counter: number,
+  found: Found,
+): Promise<Store> {
   const { genesis, hard, table, log } = found;
   const { prefix, snapshot, summary } = table.meta;
   const disk: DiskState = {
     database,
-    mark: await MarkFile.open(files, path, counter, (error) => {
+    mark: await MarkFile.open(ports, path, counter, (error) => {
       queue.fail(error);
     }),
     genesis,
@@ -175,14 +173,4 @@ async function assemble(path: string, files: Files, database: Database, counter:
     summary,
     records: table.records,
   });
-}
-
-async function refusing<T>(file: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isLevelError(error)) throw refusedByLevel(file, error);
-    if (!(error instanceof CorruptBytes)) throw error;
-    throw new DirectoryRefused(file, error.message, REPLACE_MEMBER, { cause: error });
-  }
 }

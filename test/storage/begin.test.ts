@@ -5,6 +5,7 @@ import { storeGenesis } from '../../src/storage/begin.js';
 import { inspectDirectory, prepareDirectory } from '../../src/storage/directory.js';
 import { nodeFiles, type Files } from '../../src/storage/files.js';
 import { openStore } from '../../src/storage/open.js';
+import { nodeStorage } from '../../src/storage/ports.js';
 import { copyOf, entries, EXPECTED, freshPath, genesisFor, logWrite, removePaths, Reports } from './fixtures.js';
 
 afterAll(removePaths);
@@ -35,8 +36,8 @@ function dyingFiles(at: number, half: boolean): { files: Files; count: () => num
 async function firstStart(path: string, files: Files): Promise<void> {
   const found = await inspectDirectory(path, EXPECTED, files);
   if (found.type === 'member') return;
-  const directory = await prepareDirectory(path, EXPECTED, files);
-  await storeGenesis(path, genesisFor(directory), directory, files);
+  const directory = await prepareDirectory(path, EXPECTED, { ...nodeStorage, files });
+  await storeGenesis(path, genesisFor(directory), directory, { ...nodeStorage, files });
 }
 
 describe('the first start', () => {

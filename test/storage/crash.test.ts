@@ -11,6 +11,7 @@ import { storeGenesis } from '../../src/storage/begin.js';
 import { prepareDirectory } from '../../src/storage/directory.js';
 import { nodeFiles, type Files } from '../../src/storage/files.js';
 import { openStore } from '../../src/storage/open.js';
+import { nodeStorage } from '../../src/storage/ports.js';
 import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
 import {
   B,
@@ -182,7 +183,7 @@ describe('a running store', () => {
     await storeGenesis(sourcePath, genesisFor(sourceDirectory), sourceDirectory);
     const source = await openStore(sourcePath, EXPECTED);
     const all = await operations(source);
-    const store = await openStore(path, EXPECTED, files);
+    const store = await openStore(path, EXPECTED, { ...nodeStorage, files });
     const reports = new Reports();
     store.listen(reports);
     for (const { submit, report } of all) {

@@ -6,6 +6,7 @@ import { storeGenesis } from '../../src/storage/begin.js';
 import { prepareDirectory } from '../../src/storage/directory.js';
 import { nodeFiles, type Files } from '../../src/storage/files.js';
 import { openStore } from '../../src/storage/open.js';
+import { nodeStorage } from '../../src/storage/ports.js';
 import {
   copyOf,
   cutAt,
@@ -45,7 +46,7 @@ describe('store on disk', () => {
             };
           },
         };
-        const store = await openStore(path, EXPECTED, files);
+        const store = await openStore(path, EXPECTED, { ...nodeStorage, files });
         return store;
       },
       async kill(store) {

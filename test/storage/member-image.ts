@@ -6,6 +6,7 @@ import { storeGenesis } from '../../src/storage/begin.js';
 import { prepareDirectory } from '../../src/storage/directory.js';
 import { nodeFiles, type Files } from '../../src/storage/files.js';
 import { openStore } from '../../src/storage/open.js';
+import { nodeStorage } from '../../src/storage/ports.js';
 import {
   B,
   C,
@@ -75,7 +76,7 @@ export async function memberImage(stopped = false): Promise<MemberImage> {
   await earlier.until('written 2');
   await first.close();
 
-  const store = await openStore(path, EXPECTED, files);
+  const store = await openStore(path, EXPECTED, { ...nodeStorage, files });
   const reports = new Reports();
   store.listen(reports);
   store.write(logWrite(1, 3, entries(9, 10, 3), { hard: hard(3, B) }));
