@@ -1,6 +1,6 @@
 /** Shows a failed run so that somebody can act on it: the command that replays it, its faults made few, its last events. */
 import type { RunResult } from '../result.js';
-import type { WireOptions } from './worker.js';
+import type { Judges } from './worker.js';
 import { reduce } from './reduce.js';
 
 /** Re-runs that the reduction of a fault list may cost. */
@@ -9,7 +9,7 @@ const REDUCE_RUNS = 150;
 const LAST_EVENTS = 200;
 
 /** The command that runs this seed again, with these faults left out. */
-export function replayCommand(seed: number, without: readonly number[], judges: WireOptions['judges'] = 'all'): string {
+export function replayCommand(seed: number, without: readonly number[], judges: Judges = 'all'): string {
   const parts = [`npm run sim -- --seed ${seed}`];
   if (without.length > 0) parts.push(`--without ${without.join(',')}`);
   if (judges !== 'all') parts.push(`--judges ${judges}`);
@@ -47,7 +47,7 @@ export async function reduceFaults(
 }
 
 /** What a person needs to know of a failure. */
-export function failureText({ result, without }: Reduced, judges: WireOptions['judges'] = 'all'): string {
+export function failureText({ result, without }: Reduced, judges: Judges = 'all'): string {
   const { seed, failure, faults, trace } = result;
   if (failure === undefined) throw new Error(`seed ${seed} has not failed`);
   const kept = faults.filter((line) => !without.includes(faultNumber(line)));

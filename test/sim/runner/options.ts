@@ -1,7 +1,7 @@
 /** The command lines of `npm run sim` and `npm run sim:gate`. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { RunOptions } from '../result.js';
+import type { Judges } from './worker.js';
 
 /** What the judges of a run may be. */
 const JUDGES = ['all', 'checks', 'relation'] as const;
@@ -16,7 +16,7 @@ export interface SimOptions {
   readonly jobs: number;
   readonly trace: boolean;
   readonly without: readonly number[];
-  readonly judges: NonNullable<RunOptions['judges']>;
+  readonly judges: Judges;
   /** Do not stop at the first failure. */
   readonly all: boolean;
 }
@@ -27,7 +27,7 @@ export interface GateOptions {
   readonly only: string | undefined;
   readonly maxSeeds: number;
   readonly cleanSeeds: number;
-  readonly judges: NonNullable<RunOptions['judges']>;
+  readonly judges: Judges;
   readonly jobs: number;
 }
 
@@ -108,7 +108,7 @@ function jobs(text: string | undefined): number {
   return text === undefined ? availableParallelism() : Math.max(1, whole('jobs', text));
 }
 
-function judges(text: string): NonNullable<RunOptions['judges']> {
+function judges(text: string): Judges {
   const found = JUDGES.find((each) => each === text);
   if (found === undefined) throw new UsageError(`--judges takes ${JUDGES.join(', ')}, not "${text}"`);
   return found;

@@ -1,11 +1,14 @@
 /** The child's half of a worker process: takes seeds from its parent, runs them one after another, sends the results. */
 import type { RunOptions, RunResult } from '../result.js';
 
+/** Which judges look at a run. */
+export type Judges = NonNullable<RunOptions['judges']>;
+
 /** {@link RunOptions} as they travel between processes. */
 export interface WireOptions {
   readonly without?: readonly number[];
   readonly trace?: boolean;
-  readonly judges?: RunOptions['judges'];
+  readonly judges?: Judges;
 }
 
 /** What a parent asks for. */
