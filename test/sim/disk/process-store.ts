@@ -1,0 +1,71 @@
+/** A store as its process has it: silent once the process is gone. */
+import type { LogWrite } from '../../../src/raft/types.js';
+import type { SnapshotReader, Store, StoreListener } from '../../../src/replica/ports.js';
+import type { Cut, Loaded, SnapshotChunk } from '../../../src/replica/types.js';
+import { never, type DiskProcess } from './device.js';
+
+/** See the head of the file. */
+export class ProcessStore implements Store {
+  readonly #store: Store;
+  readonly #process: DiskProcess;
+  readonly #closed: () => void;
+
+  /** `closed` is called when the process has closed the store, however that ended. */
+  constructor(store: Store, process: DiskProcess, closed: () => void) {
+    this.#store = store;
+    this.#process = process;
+    this.#closed = closed;
+  }
+
+  get loaded(): Loaded {
+    return this.#store.loaded;
+  }
+
+  listen(listener: StoreListener): void {
+    const process = this.#process;
+    this.#store.listen({
+      written(seq) {
+        if (process.alive) listener.written(seq);
+      },
+      cutWritten(index) {
+        if (process.alive) listener.cutWritten(index);
+      },
+      staged(request, sequence) {
+        if (process.alive) listener.staged(request, sequence);
+      },
+      failed(error) {
+        if (process.alive) listener.failed(error);
+      },
+    });
+  }
+
+  write(write: LogWrite): void {
+    if (this.#process.alive) this.#store.write(write);
+  }
+
+  cut(cut: Cut): void {
+    if (this.#process.alive) this.#store.cut(cut);
+  }
+
+  stage(chunk: SnapshotChunk): void {
+    if (this.#process.alive) this.#store.stage(chunk);
+  }
+
+  openSnapshot(): SnapshotReader {
+    const process = this.#process;
+    const reader = this.#store.openSnapshot();
+    return {
+      next: (maxBytes) => (process.alive ? reader.next(maxBytes) : never()),
+      close: () => (process.alive ? reader.close() : never()),
+    };
+  }
+
+  async close(): Promise<void> {
+    if (!this.#process.alive) return never();
+    try {
+      await this.#store.close();
+    } finally {
+      this.#closed();
+    }
+  }
+}
