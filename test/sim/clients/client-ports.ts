@@ -1,0 +1,45 @@
+/** What every simulated client is given, and what the world sees of it. */
+import type { Domain } from '../../../src/base/ids.js';
+import type { Claim } from '../judges/holds.js';
+import type { Machine } from '../machine.js';
+import type { Report } from '../observation.js';
+import type { ClientParameters } from '../parameters.js';
+import type { Server, Surroundings } from '../ports.js';
+import type { Write } from '../resource.js';
+import type { Attempts } from './attempts.js';
+import type { ClientLinks } from './network.js';
+import type { ClientProcess } from './process.js';
+
+/** See the head of the file. */
+export interface ClientPorts {
+  /** The name of the machine. */
+  readonly name: string;
+  readonly surroundings: Surroundings;
+  readonly machine: Machine;
+  readonly links: ClientLinks;
+  readonly parameters: ClientParameters;
+  readonly codecs: boolean;
+  readonly domains: readonly Domain[];
+  readonly servers: () => readonly Server[];
+  readonly attempts: Attempts;
+  readonly report: Report;
+  /** A write arrives at the resource. */
+  readonly writes: (write: Write) => void;
+  /** Every client is asked now what it claims to hold. */
+  readonly look: () => void;
+}
+
+/** One client machine. */
+export interface SimClient {
+  /** The process that lives now. */
+  readonly process: ClientProcess | undefined;
+  start(): void;
+  /** No new work. */
+  stop(): void;
+  /** Nothing of it is under way any more; only after {@link stop}. */
+  readonly idle: boolean;
+  /** What it claims to hold at this very moment, by its own clocks; nothing while it stands still. */
+  claims(): readonly Claim[];
+  halt(why: 'stopped' | 'asleep'): void;
+  goOn(why: 'stopped' | 'asleep'): void;
+}

@@ -1,0 +1,265 @@
+/** All clients of a run, the resource that they write to, and the judges of what they saw. */
+import type { Domain, NodeId } from '../../../src/base/ids.js';
+import type { Random } from '../../../src/base/random.js';
+import { createRandom, nextUint32 } from '../../../src/base/random.js';
+import { between, chance, pick, skewed } from '../chance.js';
+import { Holds } from '../judges/holds.js';
+import { Takeover } from '../judges/takeover.js';
+import { Tokens } from '../judges/tokens.js';
+import { Machine } from '../machine.js';
+import type { Observer, Report } from '../observation.js';
+import { drawRate } from '../parameters.js';
+import type { ClientParameters } from '../parameters.js';
+import type { Server, Surroundings } from '../ports.js';
+import { judgeWrites } from '../resource.js';
+import type { Resource } from '../resource.js';
+import { Attempts } from './attempts.js';
+import type { Told } from './attempts.js';
+import type { ClientPorts, SimClient } from './client-ports.js';
+import { ClientLinks } from './network.js';
+import { ClientPaths } from './paths.js';
+import { Probe } from './probe.js';
+import { RawClient } from './raw.js';
+import { Worker } from './worker.js';
+
+/** The wall clock of a client machine at true time 0, before it is off by its own error. */
+const START_UNIX_MS = Date.UTC(2026, 11, 2, 12);
+/** How far a client's wall clock is off at most, and jumps at most, in milliseconds. */
+const WALL_ERROR_MS = 60_000;
+
+/** One machine with its client. */
+interface Place<C extends SimClient = SimClient> {
+  readonly name: string;
+  readonly machine: Machine;
+  readonly links: ClientLinks;
+  readonly client: C;
+}
+
+/** See the head of the file. */
+export class Clients {
+  /** Watches the members for the judges. */
+  readonly observer: Observer;
+  readonly attempts: Attempts;
+  readonly #surroundings: Surroundings;
+  readonly #parameters: ClientParameters & { readonly codecs: boolean };
+  readonly #servers: () => readonly Server[];
+  readonly #resource: Resource;
+  readonly #report: Report;
+  readonly #holds: Holds;
+  readonly #tokens: Tokens;
+  readonly #paths: ClientPaths;
+  readonly #domains: readonly Domain[];
+  readonly #places: readonly Place[];
+  readonly #operator: RawClient | undefined;
+  #incarnation = '';
+  #looking = false;
+
+  constructor(
+    surroundings: Surroundings,
+    parameters: ClientParameters & { readonly codecs: boolean },
+    servers: () => readonly Server[],
+    resource: Resource,
+    report: Report,
+  ) {
+    const { coverage, scheduler } = surroundings;
+    this.#surroundings = surroundings;
+    this.#parameters = parameters;
+    this.#servers = servers;
+    this.#resource = resource;
+    this.#report = report;
+    this.#domains = Array.from({ length: parameters.domains }, (_, at) => `d${at + 1}` as Domain);
+    this.#holds = new Holds(report, coverage);
+    this.#tokens = new Tokens(report, coverage);
+    this.#paths = new ClientPaths(coverage);
+    this.observer = new Takeover(
+      report,
+      coverage,
+      this.#domains,
+      {
+        granted: (incarnation, { domain, token, requestId }, at) => {
+          this.#tokens.granted(incarnation, domain, token, requestId, at);
+        },
+      },
+      () => scheduler.now,
+    );
+    const looks = {
+      sent: (): void => undefined,
+      told: (told: Told): void => {
+        this.#lookAfter(told);
+      },
+    };
+    this.attempts = new Attempts([this.#paths, this.#holds, this.#tokens, looks]);
+    resource.onWrite = ({ domain, token, incarnation, accepted, fence, at }) => {
+      if (accepted || incarnation !== this.#incarnation) return;
+      if (this.#holds.holds(incarnation, domain, token, at)) {
+        this.#tokens.refused(incarnation, domain, token, fence, at);
+      }
+    };
+    const { workers, raws } = parameters;
+    const workerPlaces = Array.from({ length: workers }, (_, at) =>
+      this.#place(`w${at + 1}`, (ports) => new Worker(ports)),
+    );
+    const rawPlaces = Array.from({ length: raws }, (_, at) =>
+      this.#place(`r${at + 1}`, (ports) => new RawClient(ports)),
+    );
+    this.#places = [...workerPlaces, ...rawPlaces];
+    this.#operator = rawPlaces[0]?.client;
+  }
+
+  /** Leases that a client was told to hold. */
+  get grants(): number {
+    return this.#paths.grants;
+  }
+
+  start(): void {
+    for (const { client } of this.#places) client.start();
+  }
+
+  /** No new work: what workers hold is released, raw sessions fall silent. Ends all that keeps a client from running. */
+  stop(): void {
+    this.#calm();
+    // What was kept is handled first.
+    this.#surroundings.scheduler.after(10, () => {
+      for (const { client } of this.#places) client.stop();
+    });
+  }
+
+  /** A fresh client on a machine without faults acquires, renews and releases; `done` once it has. */
+  probe(): { readonly done: boolean } {
+    this.#calm();
+    const probe = this.#place('probe', (ports) => new Probe(ports, 'probe' as Domain));
+    probe.client.start();
+    return probe.client;
+  }
+
+  /** A client's process stands still, and what arrives waits for it. */
+  pause(random: Random, ms: number): void {
+    this.#halt(random, ms, 'stopped');
+  }
+
+  /** A client's machine sleeps: its monotonic clock stands. */
+  suspend(random: Random, ms: number): void {
+    this.#halt(random, ms, 'asleep');
+  }
+
+  /** The wall clock of a client's machine jumps. */
+  jumpWall(random: Random): void {
+    const ms = skewed(random, 1, WALL_ERROR_MS) * (chance(random, 500) ? 1 : -1);
+    this.#surroundings.coverage.count('client wall jump');
+    pick(random, this.#places).machine.jumpWall(ms);
+  }
+
+  /** A client's machine is cut off from some of the nodes, or all. */
+  cut(random: Random, ms: number): void {
+    const { links } = pick(random, this.#places);
+    const all = chance(random, 400);
+    for (const { node } of this.#servers()) if (all || chance(random, 500)) links.cut(node);
+    this.#surroundings.scheduler.after(ms, () => {
+      links.heal();
+    });
+  }
+
+  /** An operator hands leadership to `to`. */
+  transferLeadership(to: NodeId): void {
+    this.#operator?.operate({ type: 'transferLeadership', to });
+  }
+
+  /** Another history begins; `ahead`: its base is above everything that was issued before. */
+  incarnationChanged(incarnation: string, ahead: boolean): void {
+    this.#incarnation = incarnation;
+    this.#tokens.begins(incarnation, ahead);
+  }
+
+  /** The first member has applied the end of a lease by time. */
+  expired(domain: string, token: number, at: number): void {
+    this.#look();
+    this.#holds.expired(domain, token, at);
+  }
+
+  /** The run is over: looks at all of it. */
+  finish(): void {
+    for (const fault of judgeWrites(this.#resource.written)) this.#report(fault);
+    for (const { name, client } of this.#places) {
+      if (!client.idle) this.#report({ code: 'LEAK', text: `${name} has not closed` });
+      const timers = client.process?.timers ?? 0;
+      if (timers > 0) this.#report({ code: 'LEAK', text: `${name} has ${timers} timers set after its end` });
+    }
+    if (this.attempts.open > 0) this.#report({ code: 'LEAK', text: `${this.attempts.open} calls are still open` });
+  }
+
+  #place<C extends SimClient>(name: string, make: (ports: ClientPorts) => C): Place<C> {
+    const { scheduler, random, coverage, trace } = this.#surroundings;
+    // A stream for each machine.
+    const own = createRandom(nextUint32(random));
+    const surroundings = { scheduler, random: own, coverage, trace };
+    const machine = new Machine(
+      scheduler,
+      drawRate(own),
+      between(own, 0, 1e6),
+      START_UNIX_MS + between(own, -WALL_ERROR_MS, WALL_ERROR_MS),
+    );
+    const links = new ClientLinks(surroundings, this.#parameters);
+    const client = make({
+      name,
+      surroundings,
+      machine,
+      links,
+      parameters: this.#parameters,
+      codecs: this.#parameters.codecs,
+      domains: this.#domains,
+      servers: this.#servers,
+      attempts: this.attempts,
+      report: this.#report,
+      writes: (write) => {
+        this.#resource.write(write, scheduler.now);
+      },
+      look: () => {
+        this.#look();
+      },
+    });
+    return { name, machine, links, client };
+  }
+
+  #halt(random: Random, ms: number, why: 'stopped' | 'asleep'): void {
+    const { coverage, scheduler } = this.#surroundings;
+    const { client, machine } = pick(random, this.#places);
+    coverage.count(why === 'asleep' ? 'client suspend' : 'client pause');
+    client.halt(why);
+    if (why === 'asleep') machine.sleep();
+    scheduler.after(ms, () => {
+      this.#wake(client, machine, why);
+    });
+  }
+
+  #wake(client: SimClient, machine: Machine, why: 'stopped' | 'asleep'): void {
+    if (why === 'asleep') machine.wake();
+    client.goOn(why);
+    // The first thing that its code does may be to look at its leases.
+    this.#look();
+  }
+
+  /** Nothing keeps a client from running or from its nodes any more. */
+  #calm(): void {
+    for (const { client, machine, links } of this.#places) {
+      links.heal();
+      this.#wake(client, machine, 'stopped');
+      this.#wake(client, machine, 'asleep');
+    }
+  }
+
+  /** When somebody is granted a domain, everybody is asked. */
+  #lookAfter({ reply }: Told): void {
+    if (reply.type !== 'answer' || reply.answer.type !== 'acquire') return;
+    if (reply.answer.outcome.type === 'granted') this.#look();
+  }
+
+  #look(): void {
+    // To look at a handle may make its client do something that is looked at in turn.
+    if (this.#looking) return;
+    this.#looking = true;
+    for (const { client } of this.#places) {
+      for (const claim of client.claims()) this.#holds.claimed(claim);
+    }
+    this.#looking = false;
+  }
+}

@@ -1,0 +1,359 @@
+/**
+ * A session that speaks the protocol itself, by the five rules of `lease.proto` and with every liberty that they
+ * leave: any node, any repetition, however late, ids without a revision, deadlines of a few milliseconds.
+ */
+import type { Call, LeaseRef } from '../../../src/base/api.js';
+import type { Domain, NodeId } from '../../../src/base/ids.js';
+import type { Random } from '../../../src/base/random.js';
+import { nextInt } from '../../../src/base/random.js';
+import { ZERO_REVISION } from '../../../src/base/revision.js';
+import type { Revision } from '../../../src/base/revision.js';
+import type { Channel, Reply } from '../../../src/client/channel.js';
+import { chance, pick, skewed, skewedInt, between, weighted } from '../chance.js';
+import type { Claim } from '../judges/holds.js';
+import { openChannel } from './channel.js';
+import type { ClientPorts, SimClient } from './client-ports.js';
+import { ClientProcess } from './process.js';
+import { requestId } from './surroundings.js';
+
+/** Calls that are kept to be sent again, and calls that are open at once. */
+const REMEMBERED = 60;
+const MAX_OPEN = 6;
+
+/** What it may act on, until a moment of its own monotonic clock (rule 1). */
+interface Held extends LeaseRef {
+  readonly incarnation: string;
+  readonly ttlMs: number;
+  untilMs: number;
+}
+
+type Acquire = Extract<Call, { type: 'acquire' }>;
+
+/** What a session does, with how often. */
+const ACTS = [
+  ['acquire', 34],
+  ['repeat acquire', 14],
+  ['renew', 24],
+  ['release', 8],
+  ['repeat', 8],
+  ['withdraw', 6],
+  ['read', 8],
+  ['write', 12],
+  ['look', 6],
+  ['force release', 1],
+  ['transfer', 0.5],
+  ['vanish', 1],
+] as const;
+
+/** See the head of the file. */
+export class RawClient implements SimClient {
+  /** Its calls end by themselves. */
+  readonly idle = true;
+  readonly #ports: ClientPorts;
+  readonly #random: Random;
+  #process: ClientProcess;
+  #lives = 1;
+  #channels = new Map<NodeId, Channel>();
+  #held: Held[] = [];
+  /** Leases that it knows of, held or not. */
+  #known: LeaseRef[] = [];
+  readonly #acquires: Acquire[] = [];
+  readonly #calls: Call[] = [];
+  readonly #current = new Map<Domain, LeaseRef>();
+  /** Ids that were withdrawn, the tokens that ids were granted, and those that were given back. */
+  readonly #given = new Set<string>();
+  readonly #tokens = new Map<string, number>();
+  readonly #released = new Set<number>();
+  #seen: Revision = ZERO_REVISION;
+  #oldSeen: Revision = ZERO_REVISION;
+  #leader: NodeId | undefined;
+  #open = 0;
+  #stopped = false;
+
+  constructor(ports: ClientPorts) {
+    this.#ports = ports;
+    this.#random = ports.surroundings.random;
+    this.#process = new ClientProcess(ports.machine, ports.surroundings.scheduler, this.#random);
+  }
+
+  get process(): ClientProcess {
+    return this.#process;
+  }
+
+  start(): void {
+    const { surroundings, parameters } = this.#ports;
+    surroundings.scheduler.after(between(this.#random, ...parameters.pauseMs), () => {
+      if (this.#stopped) return;
+      if (this.#process.runs && this.#open < MAX_OPEN) this.#act();
+      this.start();
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** An operator's call, unless the session stands still. */
+  operate(call: Call): void {
+    if (this.#process.runs) this.#send(call);
+  }
+
+  claims(): readonly Claim[] {
+    const { machine, name, surroundings } = this.#ports;
+    if (!this.#process.runs) return [];
+    const nowMs = machine.uptimeMs;
+    return this.#held
+      .filter(({ untilMs }) => nowMs < untilMs)
+      .map(({ incarnation, domain, token }) => ({
+        client: name,
+        incarnation,
+        domain,
+        token,
+        at: surroundings.scheduler.now,
+        slackMs: 0,
+      }));
+  }
+
+  halt(why: 'stopped' | 'asleep'): void {
+    this.#process.halt(why);
+  }
+
+  goOn(why: 'stopped' | 'asleep'): void {
+    this.#process.goOn(why);
+  }
+
+  #act(): void {
+    const act = weighted(this.#random, ACTS);
+    switch (act) {
+      case 'acquire':
+        this.#acquire();
+        return;
+      case 'repeat acquire':
+        if (this.#acquires.length > 0) this.#send(this.#recent(this.#acquires));
+        return;
+      case 'renew':
+        this.#renew();
+        return;
+      case 'release':
+        this.#release();
+        return;
+      case 'repeat':
+        // A copy that comes much later: anything but what acts on the newest state whatever that is.
+        if (this.#calls.length > 0) this.#send(pick(this.#random, this.#calls));
+        return;
+      case 'withdraw':
+        this.#withdraw();
+        return;
+      case 'read':
+        this.#read();
+        return;
+      case 'write':
+        this.#write();
+        return;
+      case 'look':
+        this.#ports.look();
+        return;
+      case 'force release': {
+        const refs = [...this.#current.values()];
+        if (refs.length > 0) this.#send({ type: 'forceRelease', ...pick(this.#random, refs), note: 'an operator' });
+        return;
+      }
+      case 'transfer':
+        this.#send({ type: 'transferLeadership', to: chance(this.#random, 500) ? undefined : this.#anyNode() });
+        return;
+      case 'vanish':
+        this.#vanish();
+    }
+  }
+
+  #acquire(): void {
+    const { parameters, domains, name } = this.#ports;
+    const seenRevision = weighted<Revision>(this.#random, [
+      [ZERO_REVISION, 20],
+      [this.#oldSeen, 15],
+      [this.#seen, 65],
+    ]);
+    const call: Acquire = {
+      type: 'acquire',
+      domain: pick(this.#random, domains),
+      requestId: requestId(this.#random),
+      holder: `${name}.${this.#lives}`,
+      ttlMs: skewedInt(this.#random, ...parameters.ttlMs),
+      metadata: [],
+      seenRevision,
+    };
+    this.#acquires.push(call);
+    if (this.#acquires.length > REMEMBERED) this.#acquires.shift();
+    this.#send(call);
+    // Two copies at once, on two nodes.
+    if (chance(this.#random, 60)) this.#send(call);
+  }
+
+  #renew(): void {
+    const held: readonly LeaseRef[] = this.#held;
+    const from = held.length > 0 && chance(this.#random, 850) ? held : this.#known;
+    if (from.length === 0) return;
+    const refs = from.map(({ domain, token }) => ({ domain, token }));
+    this.#send({ type: 'renew', leases: chance(this.#random, 500) ? refs : [pick(this.#random, refs)] });
+  }
+
+  #release(): void {
+    const from = this.#held.length > 0 && chance(this.#random, 800) ? this.#held : this.#known;
+    if (from.length === 0) return;
+    const { domain, token } = pick(this.#random, from);
+    this.#released.add(token);
+    this.#giveUp((held) => held.token === token);
+    this.#send({ type: 'release', lease: { domain, token } });
+  }
+
+  #withdraw(): void {
+    if (this.#acquires.length === 0) return;
+    const { domain, requestId: id } = this.#recent(this.#acquires);
+    // Whatever it was granted, or will be, is over from here.
+    this.#given.add(id);
+    this.#giveUp((held) => this.#tokens.get(id) === held.token);
+    this.#send({ type: 'withdraw', domain, requestId: id });
+  }
+
+  #giveUp(which: (held: Held) => boolean): void {
+    for (const held of this.#held) if (which(held)) this.#released.add(held.token);
+    this.#held = this.#held.filter((held) => !which(held));
+  }
+
+  #read(): void {
+    const freshness = chance(this.#random, 600) ? 'linearizable' : 'local';
+    const kind = weighted(this.#random, [
+      ['get', 6],
+      ['verify', 5],
+      ['getStatus', 1],
+      ['getStateHash', 1],
+    ] as const);
+    switch (kind) {
+      case 'get':
+        this.#send({ type: kind, domain: pick(this.#random, this.#ports.domains), freshness });
+        return;
+      case 'verify':
+        if (this.#known.length > 0) this.#send({ type: kind, lease: pick(this.#random, this.#known), freshness });
+        return;
+      case 'getStatus':
+      case 'getStateHash':
+        this.#send({ type: kind });
+    }
+  }
+
+  /** Writes as holder, or with an old token. */
+  #write(): void {
+    const { machine, name, writes, surroundings, parameters } = this.#ports;
+    const held = this.#held.find(({ untilMs }) => machine.uptimeMs < untilMs);
+    if (held === undefined) return;
+    const { domain, token, incarnation, ttlMs } = held;
+    const delayMs = chance(this.#random, 150)
+      ? between(this.#random, 0, 2 * ttlMs)
+      : between(this.#random, ...parameters.latencyMs);
+    surroundings.scheduler.after(delayMs, () => {
+      writes({ domain, token, client: name, incarnation, kind: 'write' });
+    });
+  }
+
+  /** Gone without a word, with all its calls; another session takes its place. */
+  #vanish(): void {
+    this.#ports.surroundings.coverage.count('client vanished');
+    this.#process.end();
+    this.#process = new ClientProcess(this.#ports.machine, this.#ports.surroundings.scheduler, this.#random);
+    this.#lives++;
+    this.#channels = new Map();
+    this.#held = [];
+    this.#open = 0;
+  }
+
+  #send(call: Call): void {
+    if (call.type !== 'transferLeadership' && call.type !== 'forceRelease' && call.type !== 'withdraw') {
+      this.#calls.push(call);
+      if (this.#calls.length > REMEMBERED) this.#calls.splice(nextInt(this.#random, 0, REMEMBERED - 1), 1);
+    }
+    const node = this.#leader !== undefined && chance(this.#random, 500) ? this.#leader : this.#anyNode();
+    const timeoutMs = weighted(this.#random, [
+      [skewed(this.#random, 300, 4_000), 75],
+      [skewed(this.#random, 2, 80), 15],
+      [10_000, 10],
+    ] as const);
+    const process = this.#process;
+    const sentMs = this.#ports.machine.uptimeMs;
+    let open = true;
+    this.#open++;
+    const giveUp = this.#channel(node).send(call, timeoutMs, (reply) => {
+      open = false;
+      this.#open--;
+      this.#take(call, sentMs, reply);
+    });
+    if (!chance(this.#random, 40)) return;
+    process.after(skewed(this.#random, 1, timeoutMs), () => {
+      if (!open || process !== this.#process) return;
+      this.#open--;
+      this.#ports.surroundings.coverage.count('call cancelled');
+      giveUp();
+    });
+  }
+
+  #take(call: Call, sentMs: number, reply: Reply): void {
+    if (reply.type !== 'answer') return;
+    const { answer, header } = reply;
+    if (header !== undefined) {
+      this.#leader = header.leader;
+      if (header.revision > this.#seen) {
+        if (chance(this.#random, 100)) this.#oldSeen = this.#seen;
+        this.#seen = header.revision;
+      }
+    }
+    const nowMs = this.#ports.machine.uptimeMs;
+    const incarnation = header?.incarnation ?? '';
+    if (call.type === 'acquire' && answer.type === 'acquire' && answer.outcome.type === 'granted') {
+      const { domain, token, ttlMs } = answer.outcome.lease;
+      this.#tokens.set(call.requestId, token);
+      if (!this.#known.some((ref) => ref.token === token)) this.#known.push({ domain, token });
+      if (this.#known.length > 12) this.#known.shift();
+      const untilMs = sentMs + safeMs(ttlMs);
+      if (nowMs >= untilMs || this.#given.has(call.requestId) || this.#released.has(token)) return;
+      const held = this.#held.find((each) => each.token === token);
+      if (held === undefined) this.#held.push({ domain, token, incarnation, ttlMs, untilMs });
+      else held.untilMs = Math.max(held.untilMs, untilMs);
+    }
+    if (call.type === 'renew' && answer.type === 'renew') {
+      for (const [at, { token }] of call.leases.entries()) {
+        const held = this.#held.find((each) => each.token === token);
+        const result = answer.results[at];
+        if (held === undefined || result === undefined) continue;
+        if (result.type === 'ended' || nowMs >= held.untilMs) this.#held = this.#held.filter((each) => each !== held);
+        else held.untilMs = Math.max(held.untilMs, sentMs + safeMs(result.ttlMs));
+      }
+    }
+    if (answer.type === 'get' && answer.lease !== undefined) {
+      this.#current.set(answer.domain, { domain: answer.domain, token: answer.lease.token });
+    }
+  }
+
+  #channel(node: NodeId): Channel {
+    const known = this.#channels.get(node);
+    if (known !== undefined) return known;
+    const { name, surroundings, links, attempts, servers, codecs } = this.#ports;
+    const life = `${name}.${this.#lives}`;
+    const ports = { surroundings, process: this.#process, links, attempts, client: name, life, servers, codecs };
+    const channel = openChannel(ports, node);
+    this.#channels.set(node, channel);
+    return channel;
+  }
+
+  #anyNode(): NodeId {
+    return pick(this.#random, this.#ports.servers()).node;
+  }
+
+  /** Mostly one of the last few. */
+  #recent<T>(items: readonly T[]): T {
+    return pick(this.#random, chance(this.#random, 700) ? items.slice(-4) : items);
+  }
+}
+
+/** Rule 1, with the client library's margin. */
+function safeMs(ttlMs: number): number {
+  return ttlMs * 0.99 - Math.max(50, ttlMs * 0.02);
+}
