@@ -1,0 +1,16 @@
+/** All switches of the detection gate. */
+import { CLIENT_SWITCHES } from './client.js';
+import { FORMING_SWITCHES } from './forming.js';
+import { LEASE_SWITCHES } from './lease.js';
+import { RAFT_SWITCHES } from './raft.js';
+import { STORAGE_SWITCHES } from './storage.js';
+import type { Switch } from './switch.js';
+
+/** See the head of the file. */
+export const SWITCHES: readonly Switch[] = [
+  ...RAFT_SWITCHES,
+  ...LEASE_SWITCHES,
+  ...CLIENT_SWITCHES,
+  ...STORAGE_SWITCHES,
+  ...FORMING_SWITCHES,
+];
