@@ -93,7 +93,7 @@ export class Device {
   /** The process has closed everything, if it is not gone already. */
   closed(process: DiskProcess): void {
     if (process !== this.process) return;
-    process.alive = false;
+    process.leave();
     this.process = new DiskProcess(this);
   }
 
@@ -117,7 +117,7 @@ export class Device {
 
 /** One process as its disk sees it. */
 export class DiskProcess {
-  alive = true;
+  #alive = true;
   readonly #device: Device;
   readonly #underWay = new Set<UnderWay>();
   #waiting: UnderWay[] = [];
@@ -127,6 +127,16 @@ export class DiskProcess {
 
   constructor(device: Device) {
     this.#device = device;
+  }
+
+  /** False once it has closed the disk, or is gone. */
+  isAlive(): boolean {
+    return this.#alive;
+  }
+
+  /** It has closed the disk. */
+  leave(): void {
+    this.#alive = false;
   }
 
   /** Whether a write has not ended. */
@@ -149,7 +159,7 @@ export class DiskProcess {
 
   /** Likewise, with functions of which one is called in the task in which it ends. */
   begin<T>(work: Work<T>, done: (value: T) => void, failed: (error: Error) => void): void {
-    if (!this.alive) return;
+    if (!this.#alive) return;
     const device = this.#device;
     const underWay: UnderWay = {
       work,
@@ -183,7 +193,7 @@ export class DiskProcess {
   /** Likewise, but at once unless the disk stalls or fails: for what only reaches the kernel's memory. */
   performNow(work: Work<void>): Promise<void> {
     const device = this.#device;
-    const plain = this.alive && !device.stalled && device.fault === undefined && this.#broken === undefined;
+    const plain = this.#alive && !device.stalled && device.fault === undefined && this.#broken === undefined;
     if (!plain) return this.perform(work);
     work.whole();
     return Promise.resolve();
@@ -191,7 +201,7 @@ export class DiskProcess {
 
   /** A timer of the process. */
   after(ms: number, run: () => void): () => void {
-    if (!this.alive) return nothing;
+    if (!this.#alive) return nothing;
     const cancel = this.#device.surroundings.scheduler.after(ms, () => {
       this.#timers.delete(cancel);
       run();
@@ -205,7 +215,7 @@ export class DiskProcess {
 
   /** See {@link Device.crash}. */
   end({ underWay }: CrashHow): void {
-    this.alive = false;
+    this.#alive = false;
     for (const cancel of this.#timers) cancel();
     const device = this.#device;
     if (this.writing) device.count('crash while a write was under way');

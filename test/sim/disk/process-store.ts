@@ -25,46 +25,48 @@ export class ProcessStore implements Store {
     const process = this.#process;
     this.#store.listen({
       written(seq) {
-        if (process.alive) listener.written(seq);
+        if (process.isAlive()) listener.written(seq);
       },
       cutWritten(index) {
-        if (process.alive) listener.cutWritten(index);
+        if (process.isAlive()) listener.cutWritten(index);
       },
       staged(request, sequence) {
-        if (process.alive) listener.staged(request, sequence);
+        if (process.isAlive()) listener.staged(request, sequence);
       },
       failed(error) {
-        if (process.alive) listener.failed(error);
+        if (process.isAlive()) listener.failed(error);
       },
     });
   }
 
   write(write: LogWrite): void {
-    if (this.#process.alive) this.#store.write(write);
+    if (this.#process.isAlive()) this.#store.write(write);
   }
 
   cut(cut: Cut): void {
-    if (this.#process.alive) this.#store.cut(cut);
+    if (this.#process.isAlive()) this.#store.cut(cut);
   }
 
   stage(chunk: SnapshotChunk): void {
-    if (this.#process.alive) this.#store.stage(chunk);
+    if (this.#process.isAlive()) this.#store.stage(chunk);
   }
 
   openSnapshot(): SnapshotReader {
     const process = this.#process;
     const reader = this.#store.openSnapshot();
     return {
-      next: (maxBytes) => (process.alive ? reader.next(maxBytes) : never()),
-      close: () => (process.alive ? reader.close() : never()),
+      next: (maxBytes) => (process.isAlive() ? reader.next(maxBytes) : never()),
+      close: () => (process.isAlive() ? reader.close() : never()),
     };
   }
 
   async close(): Promise<void> {
-    if (!this.#process.alive) return never();
+    if (!this.#process.isAlive()) return never();
     try {
       await this.#store.close();
     } finally {
+      // Nobody hears of it when the process is gone meanwhile.
+      if (!this.#process.isAlive()) await never();
       this.#closed();
     }
   }

@@ -73,7 +73,7 @@ export function simulatedDatabases(root: DirectoryNode, process: DiskProcess): D
             const node = find(root, location);
             if (!(node instanceof DatabaseNode)) throw new CorruptBytes('CURRENT', 'is missing');
             for (const name of NAMES) if (!node.names.has(name)) throw new CorruptBytes(name, 'is missing');
-            if (node.user?.alive === true) throw new Error(`${location}: is open`);
+            if (node.user?.isAlive() === true) throw new Error(`${location}: is open`);
             // What the write-ahead log held is in a table now, and synced.
             node.records.flush();
             return new SimulatedDatabase(node, process);
@@ -179,7 +179,7 @@ class SimulatedDatabase implements Database {
   }
 
   close(): Promise<void> {
-    if (this.#process.alive) this.#node.user = undefined;
+    if (this.#process.isAlive()) this.#node.user = undefined;
     return this.#answer(undefined);
   }
 
@@ -188,7 +188,7 @@ class SimulatedDatabase implements Database {
   }
 
   #answer<T>(value: T): Promise<T> {
-    return this.#process.alive ? Promise.resolve(value) : never();
+    return this.#process.isAlive() ? Promise.resolve(value) : never();
   }
 }
 
