@@ -150,11 +150,14 @@ export function onHeartbeatReply(raft: Raft, leading: Leading, message: Heartbea
   }
 }
 
-/** The transfer of a snapshot ended. Staged: its answer follows. Failed: tries again after a sign of life. */
+/**
+ * The transfer of a snapshot ended. Staged: its answer follows. Failed: tries again after a sign of life; its index says
+ * nothing then, for a transfer that reached nobody has read none of the snapshot.
+ */
 export function onSnapshotSent(raft: Raft, to: Member, index: number, ok: boolean): void {
   if (raft.role.type !== 'leader') return;
   const peer = raft.role.peers.get(keyOf(to));
-  if (peer?.flow.type !== 'snapshot' || index < peer.flow.index) return;
+  if (peer?.flow.type !== 'snapshot' || (ok && index < peer.flow.index)) return;
   if (ok) peer.flow = { ...peer.flow, sentAt: raft.ticks };
   else becomeProbe(peer, peer.match + 1, raft.ticks, true);
 }

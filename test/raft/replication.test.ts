@@ -259,9 +259,10 @@ describe('a follower that needs what is compacted (R10)', () => {
     expect(peerOf(core).match).toBe(6);
   });
 
-  it('gets another one when the transfer failed, after a sign of life', () => {
+  // 0: it failed before any of the snapshot was read, as when the connect was refused.
+  it.each([6, 0])('gets another one when the transfer failed at %i, after a sign of life', (index) => {
     const { core } = compacted();
-    core.feed({ type: 'snapshotSent', to: B, index: 6, ok: false });
+    core.feed({ type: 'snapshotSent', to: B, index, ok: false });
     expect(core.has('sendSnapshot')).toBe(false);
     core.tick(2);
     core.receive(heartbeatReply());

@@ -147,3 +147,14 @@ test('a leader without a configured address is named', async () => {
   const { result } = await until('the call is answered', () => n1.all('forwardResult')[0]);
   expect(result).toMatchObject({ type: 'failure', failure: { reason: 'NO_LEADER', outcome: 'not-done' } });
 });
+
+test('a call that comes again was given up before: its cancellation had found no room', async () => {
+  const [n1, n2] = (await cluster(['n1', 'n2'])) as [TestNode, TestNode];
+  forward(n1, 7, get(1));
+  forward(n1, 7, get(2));
+  await until('both have come', () => n2.all('forwarded').length === 2);
+  expect(n2.all('forwardCancelled')).toEqual([{ type: 'forwardCancelled', from: 'n1', id: 7 }]);
+  expect(n1.all('forwardLost')).toEqual([]);
+  answer(n2, 7, notLeader);
+  await until('one result has come', () => n1.all('forwardResult').length === 1);
+});
