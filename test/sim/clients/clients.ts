@@ -1,4 +1,7 @@
-/** All clients of a run, the resource that they write to, and the judges of what they saw. */
+/**
+ * All clients of a run, the resource that they write to, and the judges of what they saw. The world hands every start,
+ * step and end of a member's process to `observer`: without it nothing that happens to nobody's knowledge is judged.
+ */
 import type { Domain, NodeId } from '../../../src/base/ids.js';
 import type { Random } from '../../../src/base/random.js';
 import { createRandom, nextUint32 } from '../../../src/base/random.js';
@@ -26,6 +29,9 @@ import { Worker } from './worker.js';
 const START_UNIX_MS = Date.UTC(2026, 11, 2, 12);
 /** How far a client's wall clock is off at most, and jumps at most, in milliseconds. */
 const WALL_ERROR_MS = 60_000;
+
+/** Clients rest for up to this at least, in milliseconds, times half their number. */
+const LEAST_PAUSE_MS = 40;
 
 /** One machine with its client. */
 interface Place<C extends SimClient = SimClient> {
@@ -63,7 +69,10 @@ export class Clients {
   ) {
     const { coverage, scheduler } = surroundings;
     this.#surroundings = surroundings;
-    this.#parameters = parameters;
+    // The more clients, the more each of them rests: a run is about the members, too.
+    const [least, most] = parameters.pauseMs;
+    const rest = (parameters.workers + parameters.raws) / 2;
+    this.#parameters = { ...parameters, pauseMs: [least, Math.max(most, LEAST_PAUSE_MS) * rest] };
     this.#servers = servers;
     this.#resource = resource;
     this.#report = report;

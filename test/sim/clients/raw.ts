@@ -32,10 +32,10 @@ type Acquire = Extract<Call, { type: 'acquire' }>;
 /** What a session does, with how often. */
 const ACTS = [
   ['acquire', 34],
-  ['repeat acquire', 14],
-  ['renew', 24],
-  ['release', 8],
-  ['repeat', 8],
+  ['repeat acquire', 12],
+  ['renew', 20],
+  ['release', 16],
+  ['repeat', 7],
   ['withdraw', 6],
   ['read', 8],
   ['write', 12],

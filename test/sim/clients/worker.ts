@@ -36,7 +36,7 @@ export class Worker implements SimClient {
   #asleep = false;
   #asleepOnce = false;
   #stoodSince: number | undefined;
-  readonly #closing = new Set<Promise<void>>();
+  readonly #closing = new Set<Life>();
 
   constructor(ports: ClientPorts) {
     this.#ports = ports;
@@ -183,7 +183,8 @@ export class Worker implements SimClient {
             way === 'acquire' ? await client.acquire(domain, options) : await client.tryAcquire(domain, options);
           if (lease === undefined) return;
           await this.#work(life, lease);
-          if (chance(this.#random, 900)) {
+          // One that is forgotten is renewed until its client ends.
+          if (chance(this.#random, 970)) {
             life.leases.delete(lease);
             await lease.release();
           }
@@ -251,6 +252,7 @@ export class Worker implements SimClient {
   #die(life: Life): void {
     this.#ports.surroundings.coverage.count('client killed');
     life.process.end();
+    this.#closing.delete(life);
     if (this.#life !== life) return;
     this.#life = undefined;
     this.#busy = 0;
@@ -260,12 +262,11 @@ export class Worker implements SimClient {
   #close(life: Life): void {
     this.#busy = 0;
     life.leases.clear();
-    const closed = life.client.close();
-    this.#closing.add(closed);
+    this.#closing.add(life);
     const end = (): void => {
-      this.#closing.delete(closed);
+      this.#closing.delete(life);
     };
-    closed.then(end, (error: unknown) => {
+    life.client.close().then(end, (error: unknown) => {
       end();
       this.#ports.report({ code: 'CLIENT', text: String(error) });
     });
