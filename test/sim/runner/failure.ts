@@ -3,8 +3,9 @@ import type { RunResult } from '../result.js';
 import type { Judges } from './worker.js';
 import { reduce } from './reduce.js';
 
-/** Re-runs that the reduction of a fault list may cost. */
-const REDUCE_RUNS = 150;
+/** Re-runs, and milliseconds, that the reduction of a fault list may cost. */
+const REDUCE_RUNS = 200;
+const REDUCE_MS = 60_000;
 /** Events that are shown. */
 const LAST_EVENTS = 200;
 
@@ -32,16 +33,19 @@ export async function reduceFaults(
   const code = failed.failure?.code;
   const all = failed.faults.map(faultNumber).filter((number) => !without.includes(number));
   let best: Reduced = { result: failed, without };
+  const until = performance.now() + REDUCE_MS;
+  let runs = 0;
   await reduce(
     all,
     async (kept) => {
       const left = [...without, ...all.filter((number) => !kept.includes(number))].sort((a, b) => a - b);
+      runs++;
       const result = await rerun(left);
       if (result.failure?.code !== code) return false;
       best = { result, without: left };
       return true;
     },
-    REDUCE_RUNS,
+    () => runs < REDUCE_RUNS && performance.now() < until,
   );
   return best;
 }

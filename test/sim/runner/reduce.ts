@@ -1,27 +1,22 @@
 /** Makes the list of faults behind a failure short: what a run can do without is no part of the story. */
 
 /**
- * The items of `all` without which `fails` is no longer true, as far as `budget` calls of it can tell; `fails(all)` must
+ * The items of `all` without which `fails` is no longer true, as far as `mayTry` lets it be tried; `fails(all)` must
  * be true. First halves, then ever smaller parts, at last one by one (delta debugging, Zeller and Hildebrandt 2002).
  */
 export async function reduce<T>(
   all: readonly T[],
   fails: (kept: readonly T[]) => Promise<boolean>,
-  budget: number,
+  mayTry: () => boolean,
 ): Promise<readonly T[]> {
   let kept = all;
-  let calls = 0;
-  const stillFails = async (candidate: readonly T[]): Promise<boolean> => {
-    calls++;
-    return fails(candidate);
-  };
-  if (kept.length > 0 && calls < budget && (await stillFails([]))) return [];
-  for (let parts = 2; kept.length > 1 && calls < budget;) {
+  if (kept.length > 0 && mayTry() && (await fails([]))) return [];
+  for (let parts = 2; kept.length > 1 && mayTry();) {
     const size = Math.ceil(kept.length / parts);
     let shorter: readonly T[] | undefined;
-    for (let from = 0; from < kept.length && shorter === undefined && calls < budget; from += size) {
+    for (let from = 0; from < kept.length && shorter === undefined && mayTry(); from += size) {
       const rest = [...kept.slice(0, from), ...kept.slice(from + size)];
-      if (await stillFails(rest)) shorter = rest;
+      if (await fails(rest)) shorter = rest;
     }
     if (shorter !== undefined) {
       kept = shorter;
