@@ -1,0 +1,190 @@
+/** What the relation believes of one process's consensus core: rebuilt from events and effects alone. */
+import type { Member, SnapshotMeta } from '../../../src/raft/types.js';
+import type { Context } from '../../../src/replica/state.js';
+import type { Loaded } from '../../../src/replica/types.js';
+import { ModelLog } from './log.js';
+import { electorate, keyOf, optionalKey } from './members.js';
+import type { Electorate } from './members.js';
+
+/** A campaign that was begun. */
+export interface Campaign {
+  readonly stage: 'pre' | 'real';
+  /** The term that it would lead. */
+  readonly term: number;
+  readonly attempt: number;
+  readonly last: { readonly index: number; readonly term: number };
+  readonly transfer: boolean;
+  readonly votes: Map<string, boolean>;
+}
+
+/** A leadership. Thrown away when it ends. */
+export interface Leading {
+  readonly term: number;
+  readonly termStart: number;
+  /** The others, listed when it began. */
+  readonly others: ReadonlySet<string>;
+  readonly match: Map<string, number>;
+  readonly round: Map<string, number>;
+  /** Tick of the last reply. */
+  readonly heardAt: Map<string, number>;
+  /** Number of the newest request to each. */
+  readonly request: Map<string, number>;
+  issued: number;
+  confirmed: number;
+}
+
+/** A write that the disk has not completed. `end` falls with cuts. */
+export interface Write {
+  readonly seq: number;
+  readonly term: number;
+  readonly vote: string | undefined;
+  readonly install: boolean;
+  end: number;
+}
+
+/** What happened within the step under way; effects are judged by it at the end. */
+export interface Facts {
+  /** Granted pre-votes: asker, term, attempt. */
+  readonly preVotes: Set<string>;
+  readonly campaigns: Campaign[];
+  /** Terms that this member led at some moment of the step. */
+  readonly led: Map<number, Leading>;
+  /** The greatest durable index and term at any moment of the step. */
+  stable: number;
+  /** Whom this member followed at some moment of the step. */
+  readonly leaders: Set<string>;
+  /** The commit index at which a leader that may have proposed in this step lost its role: what it appended is not known. */
+  lostAt: number | undefined;
+  /** Set when a decision depended on what is not known: the outcome is taken over, within bounds. */
+  unsure: boolean;
+}
+
+/** See the head of the file. */
+export interface RaftModel {
+  readonly self: Member;
+  readonly key: string;
+  readonly minTicks: number;
+  readonly maxTicks: number;
+  term: number;
+  vote: string | undefined;
+  role: 'follower' | 'pre' | 'real' | 'leader';
+  leader: string | undefined;
+  campaign: Campaign | undefined;
+  leading: Leading | undefined;
+  attempt: number;
+  readonly log: ModelLog;
+  electorates: Electorate[];
+  commit: number;
+  /** Applied up to here at the moment; follows `commit` within the step. */
+  ready: boolean;
+  seq: number;
+  write: Write | undefined;
+  handed: number;
+  stable: number;
+  hardWaits: boolean;
+  cutFrom: number | undefined;
+  install: SnapshotMeta | undefined;
+  durable: { term: number; vote: string | undefined };
+  /** Votes that are durable, by term. */
+  readonly votes: Map<number, string>;
+  /** Own campaigns, by term. */
+  readonly campaigns: Map<number, Campaign>;
+  /** Whom each term is led by, as heard. */
+  readonly leaders: Map<number, string>;
+  /** By term: request → index that it proved. */
+  readonly proofs: Map<number, Map<number, number>>;
+  /** The greatest round heard in each term. */
+  readonly rounds: Map<number, number>;
+  ticks: number;
+  elapsed: number;
+  timeout: number;
+  heardAt: number | undefined;
+  early: { dueAt: number | undefined; armedAt: number; term: number | undefined; lastAt: number | undefined };
+  expelled: boolean;
+  stalled: boolean;
+  lastStepAt: number | undefined;
+  firstStepAt: number | undefined;
+  /** Index of the newest durable cut. */
+  cut: number;
+  readonly pendingWrites: Map<string, number>;
+  readonly peers: Map<string, { boot: string | undefined; silent: boolean }>;
+  facts: Facts;
+}
+
+/** Nothing has happened yet in the step. */
+export function newFacts(model: Pick<RaftModel, 'stable' | 'leading' | 'leader'>): Facts {
+  const { leading, leader } = model;
+  return {
+    preVotes: new Set(),
+    campaigns: [],
+    led: leading === undefined ? new Map() : new Map([[leading.term, leading]]),
+    stable: model.stable,
+    leaders: new Set(leader === undefined ? [] : [leader]),
+    lostAt: undefined,
+    unsure: false,
+  };
+}
+
+/** What a process is that has just read its disk: a follower that knows nothing else (P5). */
+export function startRaft(self: Member, loaded: Loaded, context: Readonly<Context>): RaftModel {
+  const { hard, snapshot } = loaded;
+  const log = new ModelLog(loaded.anchor, loaded.entries);
+  const electorates = [electorate(snapshot.configurationIndex, snapshot.configuration)];
+  for (const entry of loaded.entries) {
+    if (entry.configuration !== undefined && entry.index > snapshot.index) {
+      electorates.push(electorate(entry.index, entry.configuration));
+    }
+  }
+  const { electionMinTicks, electionMaxTicks } = context.raft.options;
+  const vote = optionalKey(hard.vote);
+  return {
+    self,
+    key: keyOf(self),
+    minTicks: electionMinTicks,
+    maxTicks: electionMaxTicks,
+    term: hard.term,
+    vote,
+    role: 'follower',
+    leader: undefined,
+    campaign: undefined,
+    leading: undefined,
+    attempt: 0,
+    log,
+    electorates,
+    commit: snapshot.index,
+    ready: false,
+    seq: 0,
+    write: undefined,
+    handed: log.last,
+    stable: log.last,
+    hardWaits: false,
+    cutFrom: undefined,
+    install: undefined,
+    durable: { term: hard.term, vote },
+    votes: vote === undefined ? new Map() : new Map([[hard.term, vote]]),
+    campaigns: new Map(),
+    leaders: new Map(),
+    proofs: new Map(),
+    rounds: new Map(),
+    ticks: 0,
+    elapsed: 0,
+    timeout: context.raft.timer.timeout,
+    heardAt: undefined,
+    early: { dueAt: undefined, armedAt: 0, term: undefined, lastAt: undefined },
+    expelled: false,
+    stalled: false,
+    lastStepAt: undefined,
+    firstStepAt: undefined,
+    cut: snapshot.index,
+    pendingWrites: new Map(),
+    peers: new Map(),
+    facts: newFacts({ stable: log.last, leading: undefined, leader: undefined }),
+  };
+}
+
+/** The configuration that counts now. */
+export function inForce(model: RaftModel): Electorate {
+  const last = model.electorates.at(-1);
+  if (last === undefined) throw new Error('the relation knows no configuration');
+  return last;
+}

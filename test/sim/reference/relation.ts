@@ -1,0 +1,53 @@
+/**
+ * The reference relation: a slow, plain statement of what a member may do, held against every step of a run. It shares
+ * no logic with the product: from events and effects it rebuilds what the core, the lease tables and the leader's clock
+ * must be (`raft-*.ts`, `lease-*.ts`, `leader-clock.ts`), and compares. What chance decides (an election time-out) and
+ * what a leader is free to do (when to propose) is read from the member and must lie within bounds.
+ */
+import type { Context } from '../../../src/replica/state.js';
+import type { Loaded } from '../../../src/replica/types.js';
+import type { Observer, Process, Report, Step } from '../observation.js';
+import { LeaseHistory } from './lease-history.js';
+import { LeaseModel } from './lease-model.js';
+import { Watched } from './watched.js';
+
+/** See the head of the file. Reports the first fault only: what follows from a broken state says nothing. */
+export class Relation implements Observer {
+  readonly #report: Report;
+  readonly #running = new Map<number, Watched>();
+  readonly #histories = new Map<string, LeaseHistory>();
+  #failed = false;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  started(process: Process, loaded: Loaded, context: Readonly<Context>): void {
+    if (this.#failed) return;
+    const { incarnation } = process.genesis;
+    let history = this.#histories.get(incarnation);
+    if (history === undefined) {
+      const state = new LeaseModel(process.genesis.history, loaded.snapshot.index, loaded.summary);
+      state.load(loaded.records);
+      this.#histories.set(incarnation, (history = new LeaseHistory(state)));
+    }
+    const fail = (text: string): void => {
+      this.#fault(`${process.member.node} ${text}`);
+    };
+    this.#running.set(process.run, new Watched(process, loaded, context, history, fail));
+  }
+
+  stepped(step: Step): void {
+    if (!this.#failed) this.#running.get(step.process.run)?.stepped(step);
+  }
+
+  ended(process: Process): void {
+    this.#running.delete(process.run);
+  }
+
+  #fault(text: string): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#report({ code: 'REL', text });
+  }
+}

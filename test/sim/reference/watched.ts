@@ -1,0 +1,485 @@
+/** One process under the relation: walks through each step in the order in which the replica promises to handle it. */
+import { revisionAt } from '../../../src/base/revision.js';
+import type { Command } from '../../../src/lease/types.js';
+import type { Context } from '../../../src/replica/state.js';
+import type { Effect, Event, Loaded } from '../../../src/replica/types.js';
+import type { Process, Step } from '../observation.js';
+import { checkAuthority } from './authority.js';
+import { Calls, subjectOf } from './calls.js';
+import type { OpenCall } from './calls.js';
+import { checkContents } from './contents.js';
+import { LeaderClock, leaseKey } from './leader-clock.js';
+import { checkCut, compareLeases } from './lease-compare.js';
+import type { Table } from './lease-compare.js';
+import type { LeaseHistory } from './lease-history.js';
+import { LeaseModel } from './lease-model.js';
+import type { Live } from './lease-model.js';
+import { sameEntry } from './log.js';
+import { keyOf, nodeOf } from './members.js';
+import { checkSent } from './messages.js';
+import { noticeDisk, noticeGap, passTicks, writeDone } from './raft-clock.js';
+import { adopt, compareRaft, takeWrite } from './raft-compare.js';
+import { confirm, leaderDown, receive } from './raft-messages.js';
+import { newFacts, startRaft } from './raft-state.js';
+import type { RaftModel } from './raft-state.js';
+import { SnapshotIn } from './snapshot-in.js';
+
+/** Every so many steps of a process everything is compared, not only what changed. */
+const FULL_EVERY = 128;
+
+type Answer = Extract<Effect, { readonly type: 'answer' | 'forwardResult' }>;
+type Taken = Extract<Event, { readonly type: 'call' | 'forwarded' }>;
+
+/** See the head of the file. */
+export class Watched {
+  readonly #process: Process;
+  readonly #history: LeaseHistory;
+  readonly #model: RaftModel;
+  readonly #calls = new Calls();
+  readonly #snapshot = new SnapshotIn();
+  readonly #table: Table;
+  readonly #stages: string[] = [];
+  #leases: LeaseModel;
+  #clock: LeaderClock | undefined;
+  #step = 0;
+  #firstTickAt: number | undefined;
+  #stopping = false;
+  /** Index of the cut under way. */
+  #cut: number | undefined;
+  /** Answers of the step under way, by the index of the state that they speak of. */
+  #answers = new Map<number, Answer[]>();
+  #logBefore: number;
+  #context: Readonly<Context>;
+  #nowMs = 0;
+  readonly #fail: (text: string) => void;
+
+  constructor(
+    process: Process,
+    loaded: Loaded,
+    context: Readonly<Context>,
+    history: LeaseHistory,
+    fail: (text: string) => void,
+  ) {
+    this.#process = process;
+    this.#history = history;
+    this.#context = context;
+    this.#fail = fail;
+    this.#model = startRaft(process.member, loaded, context);
+    this.#logBefore = this.#model.log.last;
+    this.#leases = history.stateAt(loaded.snapshot.index) ?? fromDisk(loaded);
+    compareLeases(this.#leases, context.lease, true, (text) => {
+      fail(`started from a table that differs from the log: ${text}`);
+    });
+    this.#table = { domains: new Set(this.#leases.live.keys()), changed: new Set(), revision: this.#leases.revision };
+    if (context.raft.commit !== this.#model.commit) fail(`starts with ${context.raft.commit} committed`);
+  }
+
+  /** Judges one step. */
+  stepped({ time, events, effects, context }: Step): void {
+    const model = this.#model;
+    const from = model.commit;
+    this.#begin(time.nowMs, effects, context);
+    this.#checkContents();
+    let ticked = false;
+    for (const event of events) {
+      if (event.type === 'tick') ticked = true;
+      else this.#take(event);
+      this.#advance();
+    }
+    const ticks = context.raft.ticks - model.ticks;
+    this.#countTicks(ticks, ticked);
+    passTicks(model, ticks, context, this.#fail);
+    if (ticked) noticeDisk(model, time.nowMs, context.options.electionMaxMs);
+    const own = model.log.last;
+    adopt(model, context, this.#fail);
+    this.#advance();
+    this.#takeRounds();
+    for (const domain of this.#leases.touched) this.#table.changed.add(domain);
+    for (const effect of effects) this.#carryOut(effect);
+    const full = this.#step % FULL_EVERY === 0;
+    compareRaft(model, context, from, full, this.#fail);
+    this.#followCuts();
+    this.#compareLeases(full);
+    this.#flag();
+    for (const answers of this.#answers.values()) for (const answer of answers) this.#judge(answer);
+    if (!model.facts.unsure) for (let index = own + 1; index <= model.log.last; index++) this.#proposed(index);
+    this.#calls.settle();
+    if (ticked) this.#calls.checkDeadlines(time.nowMs, this.#fail);
+  }
+
+  #begin(nowMs: number, effects: readonly Effect[], context: Readonly<Context>): void {
+    const model = this.#model;
+    this.#step++;
+    this.#nowMs = nowMs;
+    this.#context = context;
+    this.#logBefore = model.log.last;
+    if (this.#clock?.term !== model.leading?.term) this.#clock = undefined;
+    model.facts = newFacts(model);
+    for (const term of model.proofs.keys()) if (term < model.term) model.proofs.delete(term);
+    const led = model.leading;
+    noticeGap(model, nowMs, context.options.electionMaxMs);
+    // It stopped leading before it handled anything.
+    if (led !== undefined && model.leading === undefined) model.facts.led.clear();
+    this.#answers.clear();
+    for (const effect of effects) {
+      if (effect.type !== 'answer' && effect.type !== 'forwardResult') continue;
+      const { result } = effect;
+      const { base, start } = this.#leases;
+      const index = result.type === 'answer' ? result.revision - base + start : -1;
+      const known = this.#answers.get(index);
+      if (known === undefined) this.#answers.set(index, [effect]);
+      else known.push(effect);
+    }
+  }
+
+  #take(event: Exclude<Event, { readonly type: 'tick' }>): void {
+    const model = this.#model;
+    switch (event.type) {
+      case 'message':
+        this.#heard(event.message.from.node);
+        receive(model, event.message, this.#installed);
+        return;
+      case 'call':
+      case 'forwarded':
+        this.#takeCall(event);
+        return;
+      case 'cancel':
+        for (const call of this.#calls.find('', event.id)) this.#calls.end(call);
+        return;
+      case 'forwardCancelled':
+        for (const call of this.#calls.find(event.from, event.id)) this.#calls.dropped(call);
+        return;
+      case 'forwarderLost':
+        for (const call of this.#calls.all()) if (call.from === event.node) this.#calls.dropped(call);
+        return;
+      case 'forwardResult':
+        this.#calls.returned(event.from, event.id, event.result);
+        return;
+      case 'forwardLost':
+        this.#calls.lost(event.node);
+        return;
+      case 'streamEnded':
+        this.#peer(event.node).silent = true;
+        return;
+      case 'probed':
+        if (this.#peer(event.node).silent && event.outcome === 'refused') leaderDown(model, event.node);
+        return;
+      case 'hello': {
+        const peer = this.#peer(event.node);
+        const before = peer.boot;
+        peer.boot = event.boot;
+        if (before !== undefined && before !== event.boot && peer.silent) leaderDown(model, event.node);
+        return;
+      }
+      case 'written':
+        model.pendingWrites.delete(`log ${event.seq}`);
+        writeDone(model, event.seq, this.#fail);
+        return;
+      case 'cutWritten':
+        model.pendingWrites.delete('cut');
+        if (this.#cut !== event.index) return;
+        model.cut = Math.max(model.cut, event.index);
+        this.#cut = undefined;
+        return;
+      case 'chunk':
+        if (this.#snapshot.chunk(model, event)) this.#stages.push(stageText(event.chunk));
+        return;
+      case 'chunksEnded':
+        this.#snapshot.ended(keyOf(event.from));
+        return;
+      case 'staged': {
+        const message = this.#snapshot.staged(model, event.request, event.sequence);
+        if (message !== undefined) receive(model, message, this.#installed);
+        return;
+      }
+      case 'stop':
+        this.#stopping = true;
+        return;
+      case 'unreachable':
+      case 'snapshotSent':
+      case 'diskFree':
+    }
+  }
+
+  readonly #installed = (index: number): void => {
+    const state = this.#history.stateAt(index);
+    if (state === undefined) {
+      this.#fail(`installs a snapshot at ${index}, which nobody has applied`);
+      return;
+    }
+    this.#leases = state;
+    this.#cut = undefined;
+    this.#model.cut = Math.max(this.#model.cut, index);
+    this.#table.domains.clear();
+    for (const domain of state.live.keys()) this.#table.domains.add(domain);
+    this.#table.changed.clear();
+    this.#table.revision = state.revision;
+    compareLeases(state, this.#context.lease, this.#context.applied === index, this.#fail);
+  };
+
+  #heard(node: string): void {
+    const peer = this.#model.peers.get(node);
+    if (peer !== undefined) peer.silent = false;
+  }
+
+  #peer(node: string): { boot: string | undefined; silent: boolean } {
+    let peer = this.#model.peers.get(node);
+    if (peer === undefined) this.#model.peers.set(node, (peer = { boot: undefined, silent: false }));
+    return peer;
+  }
+
+  #takeCall(event: Taken): void {
+    const { call } = event;
+    const model = this.#model;
+    let seen = call.type === 'acquire' ? call.seenRevision : undefined;
+    if (seen === 0) seen = revisionAt(this.#process.genesis.history, model.commit);
+    this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen);
+    if (call.type !== 'renew' || !model.ready || (event.type === 'call' && this.#stopping)) return;
+    for (const ref of call.leases) this.#clock?.renew(ref, this.#nowMs);
+  }
+
+  /** Applies what has become committed, one entry after the other. */
+  #advance(): void {
+    const model = this.#model;
+    while (this.#leases.index < model.commit) {
+      const entry = model.log.at(this.#leases.index + 1);
+      if (entry === undefined) {
+        // The outcome of the step was taken over, with an installed snapshot in it.
+        this.#installed(model.commit);
+        return;
+      }
+      const command = this.#history.applied(entry, this.#decode, this.#fail);
+      const outcome = this.#leases.apply(entry.term, command);
+      const { leading } = model;
+      if (leading?.term === entry.term && model.ready && command !== undefined) {
+        const subject = subjectOf(command);
+        if (subject !== undefined) {
+          const decided = { index: entry.index, term: entry.term, outcome };
+          const known = this.#calls.decided.get(subject);
+          if (known === undefined) this.#calls.decided.set(subject, [decided]);
+          else known.push(decided);
+        }
+        this.#clock?.applied(this.#leases, command, (id) => this.#calls.firstSeen.get(id) ?? this.#nowMs);
+      }
+      if (leading?.termStart === entry.index) this.#becomeReady(entry.term);
+      this.#checkContents();
+    }
+  }
+
+  readonly #decode = (payload: Uint8Array): Command => this.#context.codec.decode(payload);
+
+  /** The own no-op is applied. What waited begins here: nothing of before confirms anything for it. */
+  #becomeReady(term: number): void {
+    this.#model.ready = true;
+    this.#clock = new LeaderClock(term, this.#leases, this.#nowMs);
+    for (const call of this.#calls.all()) call.since = { step: this.#step, index: this.#leases.index };
+  }
+
+  #checkContents(): void {
+    const answers = this.#answers.get(this.#leases.index);
+    if (answers === undefined) return;
+    for (const effect of answers) {
+      const { result } = effect;
+      const [call] = this.#calls.find(effect.type === 'answer' ? '' : effect.to, effect.id);
+      if (call === undefined || result.type !== 'answer' || call.passed === result) continue;
+      checkContents(this.#leases, call.call, result.answer, this.#fail);
+    }
+  }
+
+  #countTicks(ticks: number, ticked: boolean): void {
+    const { tickMs } = this.#context.options;
+    if (ticked) this.#firstTickAt ??= this.#nowMs;
+    const most = this.#firstTickAt === undefined ? 0 : (this.#nowMs - this.#firstTickAt) / tickMs + 1;
+    if (ticks < 0 || (ticks > 0 && !ticked) || this.#context.raft.ticks > most + 1e-6) {
+      this.#fail(`counts ${this.#context.raft.ticks} ticks within ${most * tickMs} ms`);
+    }
+  }
+
+  /** Rounds that left at the end of the step. */
+  #takeRounds(): void {
+    const { leading } = this.#model;
+    const { role } = this.#context.raft;
+    if (leading === undefined || role.type !== 'leader') return;
+    while (leading.issued < role.rounds.issued) {
+      leading.issued++;
+      if (this.#clock !== undefined) this.#clock.rounds[leading.issued] = this.#step;
+    }
+    confirm(this.#model);
+    if (leading.confirmed !== role.rounds.confirmed) {
+      this.#fail(`takes round ${role.rounds.confirmed} for confirmed; ${leading.confirmed} is`);
+    }
+  }
+
+  #carryOut(effect: Effect): void {
+    const model = this.#model;
+    switch (effect.type) {
+      case 'persist':
+        takeWrite(model, effect.write, this.#nowMs, this.#fail);
+        return;
+      case 'cut':
+        this.#takeCut(effect);
+        return;
+      case 'send':
+        checkSent(model, effect.message, this.#fail);
+        return;
+      case 'sendSnapshot': {
+        const leading = model.facts.led.get(effect.term);
+        if (leading === undefined) this.#fail(`sends a snapshot in term ${effect.term}, which it does not lead`);
+        leading?.request.set(keyOf(effect.to), effect.request);
+        return;
+      }
+      case 'stage':
+        if (this.#stages.shift() !== stageText(effect.chunk)) this.#fail('stages a chunk that was not expected');
+        return;
+      case 'forward': {
+        const { leaders } = model.facts;
+        const nodes = [...leaders].filter((leader) => leader !== model.key).map(nodeOf);
+        this.#calls.forwarded(effect, nodes, this.#nowMs, this.#fail);
+        return;
+      }
+      case 'forwardCancel':
+        for (const call of this.#calls.find('', effect.id)) {
+          if (call.forwardedTo === effect.to) call.attempted = true;
+          call.forwardedTo = undefined;
+        }
+        return;
+      case 'answer':
+      case 'forwardResult':
+      case 'probe':
+      case 'abortSnapshot':
+      case 'refuseChunks':
+      case 'chunksDone':
+      case 'serving':
+      case 'log':
+      case 'stopped':
+    }
+  }
+
+  #takeCut({ cut }: Extract<Effect, { readonly type: 'cut' }>): void {
+    const model = this.#model;
+    const { index, term } = cut.meta;
+    if (this.#cut !== undefined) this.#fail(`cuts at ${index} while the cut at ${this.#cut} is under way`);
+    if (index !== model.commit || (model.log.termAt(index) ?? term) !== term) {
+      this.#fail(`cuts at ${index} of term ${term}, applied is ${model.commit}`);
+    }
+    if (index > model.handed) this.#fail(`cuts at ${index}, the log was handed over up to ${model.handed}`);
+    if (cut.keepFrom > index + 1) this.#fail(`a cut at ${index} forgets the log up to ${cut.keepFrom - 1}`);
+    checkCut(this.#leases, this.#table, cut, this.#fail);
+    this.#cut = index;
+    model.pendingWrites.set('cut', this.#nowMs);
+  }
+
+  /** A cut that waits behind one that the store dropped counts as begun when that is reported. */
+  #followCuts(): void {
+    const { underWay } = this.#context.cuts;
+    if (underWay?.meta.index !== this.#cut) this.#fail(`has a cut at ${underWay?.meta.index ?? 'none'} under way`);
+    const { pendingWrites } = this.#model;
+    if (underWay !== undefined && !pendingWrites.has('cut')) pendingWrites.set('cut', this.#nowMs);
+  }
+
+  #compareLeases(full: boolean): void {
+    const { touched, touchedIds } = this.#leases;
+    if (full || touched.size > 0 || touchedIds.size > 0 || this.#leases.revision !== this.#context.lease.revision) {
+      compareLeases(this.#leases, this.#context.lease, full, this.#fail);
+      touched.clear();
+    }
+  }
+
+  /** Notes which leases were flagged when the calls of this step came. */
+  #flag(): void {
+    const clock = this.#clock;
+    if (clock === undefined || !this.#model.ready) return;
+    for (const call of this.#calls.all()) {
+      if (call.since.step !== this.#step) continue;
+      for (const lease of leasesOf(call, this.#leases)) if (clock.isFlagged(lease)) call.flagged.add(leaseKey(lease));
+    }
+  }
+
+  /** A result leaves: for a call that waits for it, once, and with good reason. */
+  #judge(effect: Answer): void {
+    const from = effect.type === 'answer' ? '' : effect.to;
+    const call = this.#calls.find(from, effect.id).find((each) => !each.over) ?? this.#calls.find(from, effect.id)[0];
+    const { result } = effect;
+    if (call === undefined) {
+      this.#fail(`answers call ${effect.id} of ${from === '' ? 'a client' : from}, which nobody waits for`);
+      return;
+    }
+    if (effect.type === 'answer' && call.over && result.type !== 'answer') this.#fail(`answers call ${effect.id} twice`);
+    if (effect.type === 'answer' && call.passed !== undefined) {
+      const { passed } = call;
+      const weaker =
+        passed.type === 'failure' && result.type === 'failure' && passed.failure.reason === result.failure.reason;
+      if (passed !== result && !weaker) this.#fail(`answers call ${effect.id} otherwise than the leader did`);
+      if (call.attempted && result.type === 'failure' && result.failure.outcome === 'not-done') {
+        this.#fail(`says that nothing came of call ${effect.id}, which was passed on before`);
+      }
+    } else {
+      const { header } = effect.type === 'answer' ? effect : { header: undefined };
+      if (header !== undefined && result.type === 'answer' && header.revision !== result.revision) {
+        this.#fail(`answers call ${effect.id} with revision ${header.revision}, of the state at ${result.revision}`);
+      }
+      const grounds = { model: this.#model, leases: this.#leases, calls: this.#calls, clock: this.#clock };
+      checkAuthority({ ...grounds, step: this.#step, fail: this.#fail }, call, result);
+    }
+    this.#calls.end(call);
+  }
+
+  /** An entry that this leader appended by itself: a call asked for it, or its clock did. */
+  #proposed(index: number): void {
+    const entry = this.#model.log.at(index);
+    const actual = this.#context.raft.log.entries[index - this.#context.raft.log.anchor.index - 1];
+    if (entry?.kind !== 'command' || !sameEntry(entry, actual)) return;
+    const command = this.#decode(entry.payload);
+    const clock = this.#clock;
+    if (clock?.term !== entry.term) {
+      this.#fail(`proposes a ${command.type} before its no-op of term ${entry.term} is applied`);
+      return;
+    }
+    const subject = subjectOf(command);
+    if (subject === undefined) {
+      const { holdMs } = this.#process.genesis;
+      clock.proposed(command, index, this.#step, this.#leases, this.#nowMs, holdMs, this.#fail);
+      return;
+    }
+    for (const call of this.#calls.all()) if (asksFor(call, command, subject)) return;
+    this.#fail(`proposes a ${subject}, which nobody asked for`);
+  }
+}
+
+function fromDisk(loaded: Loaded): LeaseModel {
+  const model = new LeaseModel(loaded.genesis.history, loaded.snapshot.index, loaded.summary);
+  model.load(loaded.records);
+  return model;
+}
+
+function stageText({ term, request, sequence, meta }: Extract<Effect, { readonly type: 'stage' }>['chunk']): string {
+  return `${term} ${request} ${sequence} ${meta.index}`;
+}
+
+function leasesOf({ call }: OpenCall, state: LeaseModel): Live[] {
+  if (call.type === 'acquire') {
+    const known = state.ids.get(call.requestId);
+    return known !== undefined && 'version' in known ? [known] : [];
+  }
+  if (call.type !== 'renew') return [];
+  return call.leases.flatMap(({ domain, token }) => {
+    const live = state.live.get(domain);
+    return live?.token === token ? [live] : [];
+  });
+}
+
+/** Whether the call is what the command carries out, with all that counts. */
+function asksFor({ call, principal, seen }: OpenCall, command: Command, subject: string): boolean {
+  if (subjectOf(call) !== subject) return false;
+  const owner = principal.authenticated ? principal.name : '';
+  if (command.type === 'forceRelease') return call.type === 'forceRelease' && command.by === principal.name;
+  if (!('owner' in command) || command.owner !== owner) return false;
+  if (command.type === 'withdraw') return call.type === 'withdraw' && call.domain === command.domain;
+  if (command.type !== 'acquire' || call.type !== 'acquire') return command.type === call.type;
+  return (
+    command.domain === call.domain &&
+    command.holder === call.holder &&
+    command.ttlMs === call.ttlMs &&
+    command.seenRevision === seen
+  );
+}
