@@ -11,7 +11,8 @@ import { spansOf } from './spans.js';
 import type { Span } from './spans.js';
 import { gather } from './tenures.js';
 import type { DomainFacts } from './tenures.js';
-import { domainOf } from './told.js';
+import { domainOf, toldBy } from './told.js';
+import type { Told } from './told.js';
 
 /** What is to be said of a history. `faults` begin with a code: ANSWER, LEASE, ONCE, ORDER, PHANTOM, STALE or LINEAR. */
 export type Verdict =
@@ -28,7 +29,7 @@ const DEFAULT_BUDGET = 5_000_000;
  * to be guessed. `budget` limits the search of one domain.
  */
 export function judge(history: readonly Operation[], log?: LogFacts, budget = DEFAULT_BUDGET): Verdict {
-  const operations = history.flatMap(eachLease);
+  const operations = history.flatMap(eachLease).map(toldBy);
   const domains = [...byDomain(operations)].map(([domain, its]) => ({ domain, facts: gather(its, log) }));
   const faults = [
     ...checkRealTime(operations),
@@ -50,10 +51,10 @@ export function judge(history: readonly Operation[], log?: LogFacts, budget = DE
   return undecided === undefined ? { type: 'holds' } : { type: 'unknown', domain: undecided };
 }
 
-function byDomain(operations: readonly Operation[]): Map<Domain, Operation[]> {
-  const groups = new Map<Domain, Operation[]>();
+function byDomain(operations: readonly Told[]): Map<Domain, Told[]> {
+  const groups = new Map<Domain, Told[]>();
   for (const operation of operations) {
-    const domain = domainOf(operation.call);
+    const domain = domainOf(operation.operation.call);
     const group = groups.get(domain);
     if (group === undefined) groups.set(domain, [operation]);
     else group.push(operation);

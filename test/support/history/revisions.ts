@@ -13,7 +13,7 @@ import type { LogFacts, Operation } from './operations.js';
 import { revisionOf } from './spans.js';
 import type { Span } from './spans.js';
 import type { DomainFacts } from './tenures.js';
-import { toldBy } from './told.js';
+import type { Told } from './told.js';
 
 /** True for a call whose answer includes everything that was answered before it was sent. */
 export function isLinearizable({ call }: Operation): boolean {
@@ -21,9 +21,9 @@ export function isLinearizable({ call }: Operation): boolean {
 }
 
 /** Checks the revisions of all answers of a history against real time, and its tokens against revisions. */
-export function checkRealTime(operations: readonly Operation[]): string[] {
+export function checkRealTime(operations: readonly Told[]): string[] {
   const faults: string[] = [];
-  const returned = operations.flatMap(({ outcome, returnedAt }) =>
+  const returned = operations.flatMap(({ operation: { outcome, returnedAt } }) =>
     outcome.type === 'answer' && returnedAt !== undefined ? [{ at: returnedAt, revision: outcome.revision }] : [],
   );
   returned.sort((left, right) => left.at - right.at);
@@ -31,7 +31,8 @@ export function checkRealTime(operations: readonly Operation[]): string[] {
   const toldBefore = new Map<RequestId, number>();
   let told = 0;
   let next = 0;
-  for (const operation of operations.toSorted((left, right) => left.invokedAt - right.invokedAt)) {
+  for (const said of operations.toSorted((left, right) => left.operation.invokedAt - right.operation.invokedAt)) {
+    const { operation, over, current = 0, grantedTo } = said;
     for (let other = returned[next]; other !== undefined && other.at < operation.invokedAt; other = returned[++next]) {
       told = Math.max(told, other.revision);
     }
@@ -41,13 +42,12 @@ export function checkRealTime(operations: readonly Operation[]): string[] {
     if (isLinearizable(operation) && outcome.revision < told) {
       faults.push(`STALE: revision ${told} was told before ${describe(operation)} was sent`);
     }
-    const said = toldBy(operation);
-    const token = said?.over ?? said?.current ?? 0;
-    const before = said?.grantedTo === undefined ? undefined : toldBefore.get(said.grantedTo);
+    const token = over ?? current;
+    const before = grantedTo === undefined ? undefined : toldBefore.get(grantedTo);
     if (before !== undefined && token <= before) {
       faults.push(`ORDER: revision ${before} was told before the request of ${describe(operation)} was first sent`);
     }
-    if ((said?.current ?? 0) > outcome.revision || (said?.grantedTo !== undefined && token > outcome.revision)) {
+    if (current > outcome.revision || (grantedTo !== undefined && token > outcome.revision)) {
       faults.push(`ORDER: a token above its own revision in ${describe(operation)}`);
     }
   }

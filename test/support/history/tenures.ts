@@ -5,13 +5,13 @@
  *
  * A grant of which no answer and no log tells is left out: it would explain nothing that was told.
  */
-import type { AcquireCall, EndReason, LeaseView } from '../../../src/base/api.js';
+import type { AcquireCall, EndReason, LeaseView, Metadata } from '../../../src/base/api.js';
 import type { RequestId } from '../../../src/base/ids.js';
 import type { Revision } from '../../../src/base/revision.js';
 import { safeDeadline } from '../../scenario/lease-oracle.js';
 import { describe } from './describe.js';
-import type { LogFacts, Operation } from './operations.js';
-import { tokenOf, toldBy } from './told.js';
+import type { LogFacts } from './operations.js';
+import { tokenOf } from './told.js';
 import type { End, Told } from './told.js';
 
 /** What is known of one request id. */
@@ -42,6 +42,7 @@ export interface Tenure {
 export interface DomainFacts {
   readonly tenures: readonly Tenure[];
   readonly requests: ReadonlyMap<RequestId, Request>;
+  /** The operations that were answered. */
   readonly told: readonly Told[];
   readonly faults: readonly string[];
 }
@@ -64,17 +65,13 @@ interface Draft {
 const REAL_ENDS: ReadonlySet<EndReason> = new Set(['expired', 'released', 'withdrawn', 'force_released']);
 
 /** Gathers the facts of the operations of one domain. */
-export function gather(operations: readonly Operation[], log: LogFacts | undefined): DomainFacts {
+export function gather(operations: readonly Told[], log: LogFacts | undefined): DomainFacts {
   const gatherer = new Gatherer();
-  const told: Told[] = [];
-  for (const operation of operations) {
-    const said = toldBy(operation);
-    if (said !== undefined) told.push(said);
-    gatherer.asked(operation, said);
-  }
+  const told = operations.filter(({ operation }) => operation.outcome.type === 'answer');
+  for (const said of operations) gatherer.asked(said);
   for (const said of told) gatherer.told(said);
   if (log !== undefined) gatherer.log(log);
-  for (const operation of operations) gatherer.mayEnd(operation);
+  for (const said of operations) gatherer.mayEnd(said);
   return { tenures: gatherer.tenures(log), requests: gatherer.requests, told, faults: gatherer.faults };
 }
 
@@ -84,7 +81,8 @@ class Gatherer {
   readonly #drafts = new Map<Revision, Draft>();
 
   /** Notes a request, and from when it can have been granted something. */
-  asked({ call, invokedAt, outcome }: Operation, said: Told | undefined): void {
+  asked({ operation, grantedTo }: Told): void {
+    const { call, invokedAt, outcome } = operation;
     if ((call.type !== 'acquire' && call.type !== 'withdraw') || outcome.type === 'not-done') return;
     const request = this.#request(call.requestId);
     if (call.type === 'withdraw') {
@@ -93,7 +91,7 @@ class Gatherer {
     }
     request.asked.push(call);
     // A call that was told that it is not granted, or withdrawn, has granted nothing.
-    if (said === undefined || said.grantedTo !== undefined) {
+    if (outcome.type === 'unknown' || grantedTo !== undefined) {
       request.grantFrom = Math.min(request.grantFrom, invokedAt);
     }
   }
@@ -122,21 +120,20 @@ class Gatherer {
   }
 
   /** Notes from when a call can have ended a lease. */
-  mayEnd(operation: Operation): void {
+  mayEnd({ operation, over, end }: Told): void {
     const { call, invokedAt, outcome } = operation;
     if (outcome.type === 'not-done') return;
     const token = tokenOf(call);
     const draft = token === undefined ? undefined : this.#drafts.get(token);
     if (draft === undefined) return;
-    const said = toldBy(operation);
+    const unknown = outcome.type === 'unknown';
     if (call.type === 'release') {
       // "Not released, and how it ended is forgotten" may follow a first attempt of the same call that released it.
-      const can = said === undefined || said.end?.reason === 'released' || said.end?.reason === 'unspecified';
+      const can = unknown || end?.reason === 'released' || end?.reason === 'unspecified';
       if (can) draft.releaseFrom = Math.min(draft.releaseFrom, invokedAt);
     } else if (call.type === 'forceRelease') {
-      const sole = said?.over !== undefined;
-      if (sole) draft.forceFrom = invokedAt;
-      else if (said === undefined && draft.forced === 0) draft.forceFrom = Math.min(draft.forceFrom, invokedAt);
+      if (over !== undefined) draft.forceFrom = invokedAt;
+      else if (unknown && draft.forced === 0) draft.forceFrom = Math.min(draft.forceFrom, invokedAt);
     }
   }
 
@@ -222,7 +219,7 @@ class Gatherer {
 
   #view(draft: Draft, view: LeaseView, said: Told): void {
     if (draft.view === undefined) draft.view = view;
-    else if (text(draft.view) !== text(view)) {
+    else if (!sameLease(draft.view, view)) {
       this.#fault(`LEASE: token ${draft.token} was shown as another lease before: ${describe(said.operation)}`);
     }
   }
@@ -236,12 +233,10 @@ class Gatherer {
 
   #end(draft: Draft, end: End, said: Told): void {
     const { end: known } = draft;
-    const differs =
-      known !== undefined &&
-      (known.reason !== end.reason ||
-        (known.detail !== undefined && end.detail !== undefined && known.detail !== end.detail));
-    if (differs) this.#fault(`LEASE: token ${draft.token} had ended otherwise before: ${describe(said.operation)}`);
-    draft.end = known?.detail === undefined ? end : known;
+    if (known !== undefined && !sameEnd(known, end)) {
+      this.#fault(`LEASE: token ${draft.token} had ended otherwise before: ${describe(said.operation)}`);
+    }
+    draft.end = known?.by === undefined ? end : known;
   }
 
   #fault(text: string): void {
@@ -254,10 +249,28 @@ function fits({ view, ttlMs }: Draft, { asked }: Request): boolean {
   return asked.some(
     (call) =>
       (ttlMs === undefined || ttlMs === call.ttlMs) &&
-      (view === undefined || (view.holder === call.holder && text(view.metadata) === text(call.metadata))),
+      (view === undefined || (view.holder === call.holder && sameMetadata(view.metadata, call.metadata))),
   );
 }
 
-function text(value: unknown): string {
-  return JSON.stringify(value);
+function sameLease(left: LeaseView, right: LeaseView): boolean {
+  return (
+    left.holder === right.holder &&
+    left.ttlMs === right.ttlMs &&
+    left.grantedAtUnixMs === right.grantedAtUnixMs &&
+    sameMetadata(left.metadata, right.metadata)
+  );
+}
+
+function sameMetadata(left: Metadata, right: Metadata): boolean {
+  return (
+    left.length === right.length &&
+    left.every(([key, value], index) => right[index]?.[0] === key && right[index][1] === value)
+  );
+}
+
+/** As far as both say. */
+function sameEnd(left: End, right: End): boolean {
+  if (left.reason !== right.reason) return false;
+  return left.by === undefined || right.by === undefined || (left.by === right.by && left.note === right.note);
 }

@@ -8,11 +8,15 @@ import type { JudgedCall, Operation } from './operations.js';
 /** How a lease ended, as far as it was said. */
 export interface End {
   readonly reason: EndReason;
-  /** Who and with what note; undefined where the answer has no place for it. */
-  readonly detail: string | undefined;
+  /** Who and with what note; undefined where the answer has no place for them. */
+  readonly by: string | undefined;
+  readonly note: string | undefined;
 }
 
-/** Everything is as of the one moment at which the answering state was looked at. */
+/**
+ * An operation and what its answer says; nothing, if there was none. Everything is as of the one moment at which the
+ * answering state was looked at.
+ */
 export interface Told {
   readonly operation: Operation;
   /** The token of the live lease, 0 for none; undefined when nothing is said of it. */
@@ -74,9 +78,9 @@ export function tokenOf(call: JudgedCall): Revision | undefined {
   }
 }
 
-/** What the answer says; undefined when there was none. */
-export function toldBy(operation: Operation): Told | undefined {
-  if (operation.outcome.type !== 'answer') return undefined;
+/** What the answer of the operation says. */
+export function toldBy(operation: Operation): Told {
+  if (operation.outcome.type !== 'answer') return { operation };
   const told = { operation, ...read(operation.call, operation.outcome.answer) };
   const { view } = told;
   if (view !== undefined && view.domain !== domainOf(operation.call)) {
@@ -165,9 +169,9 @@ function ended(call: JudgedCall, view: EndedView): Said {
 }
 
 function end({ reason, by, note, currentToken }: EndedView): Said {
-  return { end: { reason, detail: JSON.stringify([by, note]) }, current: currentToken };
+  return { end: { reason, by, note }, current: currentToken };
 }
 
 function over(token: Revision, reason: EndReason): Said {
-  return { over: token, end: { reason, detail: undefined } };
+  return { over: token, end: { reason, by: undefined, note: undefined } };
 }
