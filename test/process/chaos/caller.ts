@@ -1,0 +1,153 @@
+/**
+ * A client without the library: stock gRPC calls, repeated under the same request id and sent twice at once, to any node.
+ * Every call is noted, so that the whole history of its domains is known.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { AcquireCall, Answer, LeaseRef } from '../../../src/base/api.js';
+import type { Domain, RequestId } from '../../../src/base/ids.js';
+import { ZERO_REVISION } from '../../../src/base/revision.js';
+import { nextInt } from '../../../src/base/random.js';
+import type { Random } from '../../../src/base/random.js';
+import { now } from './clock.js';
+import type { ClientCall, ClientEvent } from './events.js';
+import type { Notebook } from './notebook.js';
+import { epochAt } from './orders.js';
+import type { StockChannels } from './stock-channel.js';
+
+/** So many domains are fought for at a time. */
+const DOMAINS = 6;
+/** A call without an answer is sent so often. */
+const ATTEMPTS = 4;
+
+/** What a caller needs. */
+export interface CallerPorts {
+  readonly name: string;
+  readonly channels: StockChannels;
+  readonly notebook: Notebook<ClientEvent>;
+  readonly random: Random;
+  readonly stopped: () => boolean;
+}
+
+/** See the head of the file. */
+export class Caller {
+  readonly #ports: CallerPorts;
+  #calls = 0;
+
+  constructor(ports: CallerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Goes on until it is stopped. */
+  async run(): Promise<void> {
+    while (!this.#ports.stopped()) {
+      await this.#tenure();
+      await pause(this.#any(10, 300));
+    }
+  }
+
+  async #tenure(): Promise<void> {
+    const requestId = randomUUID() as RequestId;
+    const call: AcquireCall = {
+      type: 'acquire',
+      domain: `called/${epochAt(now())}/${this.#any(1, DOMAINS)}` as Domain,
+      requestId,
+      // Answers name a lease's holder and never its request id: so it is told apart by that.
+      holder: `${this.#ports.name} ${requestId}`,
+      ttlMs: this.#any(3_000, 4_500),
+      metadata: [],
+      seenRevision: this.#ports.channels.seenRevision,
+    };
+    const { domain } = call;
+    const lease = grantedIn(await this.#repeat(call));
+    if (lease === undefined) {
+      if (this.#any(0, 1) === 0) await this.#send({ type: 'get', domain, freshness: 'linearizable' });
+      else await this.#repeat({ type: 'withdraw', domain, requestId });
+      return;
+    }
+    for (let steps = this.#any(0, 8); steps > 0 && !this.#ports.stopped(); steps--) {
+      await pause(this.#any(20, 700));
+      if (!(await this.#use(call, lease))) return;
+    }
+    const end = this.#any(0, 9);
+    if (end < 8) await this.#repeat({ type: 'release', lease });
+    else if (end === 8) await this.#repeat({ type: 'withdraw', domain, requestId });
+    // Else it walks away, and the lease ends by time.
+    if (this.#any(0, 2) === 0) await this.#repeat(call);
+  }
+
+  /** False when the lease is over. */
+  async #use(call: AcquireCall, lease: LeaseRef): Promise<boolean> {
+    switch (this.#any(0, 5)) {
+      case 0:
+        await this.#send({ type: 'get', domain: lease.domain, freshness: 'linearizable' });
+        return true;
+      case 1:
+        return saysLive(await this.#send({ type: 'verify', lease, freshness: 'linearizable' }));
+      case 2:
+        return saysLive(await this.#repeat(call));
+      default:
+        return saysLive(await this.#repeat({ type: 'renew', leases: [lease] }));
+    }
+  }
+
+  /** The same call until it is answered, now and then twice at once. */
+  async #repeat(call: ClientCall): Promise<Answer | undefined> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const copies = this.#any(0, 3) === 0 ? 2 : 1;
+      const answers = await Promise.all(Array.from({ length: copies }, () => this.#send(call)));
+      const answer = answers.find((each) => each !== undefined);
+      if (answer !== undefined) return answer;
+      await pause(this.#any(20, 200));
+    }
+    return undefined;
+  }
+
+  async #send(call: ClientCall): Promise<Answer | undefined> {
+    const { name, channels, notebook } = this.#ports;
+    const op = `${name}/${this.#calls++}`;
+    notebook.note({ type: 'began', at: now(), op, actor: name, call });
+    const reply = await channels.send(this.#any(0, channels.size - 1), call, this.#any(0, 3) === 0 ? 4_000 : 1_500);
+    const at = now();
+    if (reply.type === 'answer') {
+      notebook.note({
+        type: 'ended',
+        at,
+        op,
+        answer: reply.answer,
+        revision: reply.revision,
+        failed: undefined,
+        reason: '',
+      });
+      return reply.answer;
+    }
+    notebook.note({
+      type: 'ended',
+      at,
+      op,
+      answer: undefined,
+      revision: ZERO_REVISION,
+      failed: reply.outcome,
+      reason: reply.reason,
+    });
+    return undefined;
+  }
+
+  #any(low: number, high: number): number {
+    return nextInt(this.#ports.random, low, high);
+  }
+}
+
+function grantedIn(answer: Answer | undefined): LeaseRef | undefined {
+  if (answer?.type !== 'acquire' || answer.outcome.type !== 'granted') return undefined;
+  const { domain, token } = answer.outcome.lease;
+  return { domain, token };
+}
+
+/** Without an answer the lease may live. */
+function saysLive(answer: Answer | undefined): boolean {
+  if (answer?.type === 'renew') return answer.results[0]?.type === 'live';
+  if (answer?.type === 'verify') return answer.outcome.type === 'live';
+  if (answer?.type === 'acquire') return answer.outcome.type === 'granted';
+  return true;
+}

@@ -1,0 +1,131 @@
+/**
+ * A user of the client library: acquires, watches `isHeld()`, writes to the fenced resource, releases. Sometimes it is
+ * careless: it computes for longer than it may and writes without another look, or goes on after its lease was lost.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Client, Lease } from '../../../src/client/index.js';
+import { nextInt } from '../../../src/base/random.js';
+import type { Random } from '../../../src/base/random.js';
+import { now } from './clock.js';
+import type { ClientEvent } from './events.js';
+import type { Notebook } from './notebook.js';
+import { epochAt } from './orders.js';
+
+/** So many domains are fought for at a time. */
+const DOMAINS = 4;
+
+/** What a holder needs. */
+export interface HolderPorts {
+  readonly name: string;
+  readonly client: Client;
+  readonly notebook: Notebook<ClientEvent>;
+  readonly random: Random;
+  /** URL. */
+  readonly resource: string;
+  readonly stopped: () => boolean;
+}
+
+/** Goes on until it is stopped. */
+export async function hold(ports: HolderPorts): Promise<void> {
+  for (let turn = 0; !ports.stopped(); turn++) {
+    const domain = `held/${epochAt(now())}/${nextInt(ports.random, 1, DOMAINS)}`;
+    const from = now();
+    try {
+      const waitMs = nextInt(ports.random, 0, 5_000);
+      const lease = await ports.client.acquire(domain, { ttlMs: nextInt(ports.random, 3_000, 4_500), waitMs });
+      await new Tenure(ports, lease, `${ports.name}/${turn}`).spend(from);
+    } catch (error) {
+      ports.notebook.note({ type: 'missed', at: now(), domain, code: codeOf(error) });
+      await pause(nextInt(ports.random, 50, 400));
+    }
+  }
+}
+
+/** The code of an error that the library throws on purpose; anything else is passed on. */
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && error.name.endsWith('Error') && typeof error.code === 'string')
+    return error.code;
+  throw error;
+}
+
+/** One lease in the hands of a holder. */
+class Tenure {
+  readonly #ports: HolderPorts;
+  readonly #lease: Lease;
+  readonly #facts: { readonly domain: string; readonly token: number; readonly handle: string };
+
+  constructor(ports: HolderPorts, lease: Lease, handle: string) {
+    this.#ports = ports;
+    this.#lease = lease;
+    this.#facts = { domain: lease.domain, token: Number(lease.token), handle };
+  }
+
+  async spend(from: number): Promise<void> {
+    const { notebook, random, stopped } = this.#ports;
+    notebook.note({ type: 'granted', at: now(), from, ...this.#facts, ttlMs: this.#lease.ttlMs });
+    await this.#send('open');
+    const until = now() + (nextInt(random, 0, 3) === 0 ? nextInt(random, 4_000, 9_000) : nextInt(random, 200, 3_000));
+    while (now() < until && !stopped()) {
+      if (!this.#claim()) break;
+      const choice = nextInt(random, 0, 19);
+      if (choice < 8) await this.#send('write');
+      else if (choice === 8) await this.#verify();
+      else if (choice === 9) {
+        // Computes for too long, and writes without another look.
+        await pause(nextInt(random, 500, 4_500));
+        await this.#send('write');
+      }
+      await pause(nextInt(random, 20, 150));
+    }
+    if (this.#lease.signal.aborted) await this.#afterLoss();
+    else {
+      notebook.note({ type: 'releasing', at: now(), ...this.#facts });
+      await this.#lease.release();
+    }
+  }
+
+  #claim(): boolean {
+    const from = now();
+    const held = this.#lease.isHeld();
+    const at = now();
+    if (held) this.#ports.notebook.note({ type: 'claimed', from, at, ...this.#facts });
+    // In jeopardy it waits for the renewal that is under way.
+    return held || this.#lease.state === 'jeopardy';
+  }
+
+  async #verify(): Promise<void> {
+    const from = now();
+    try {
+      const { current } = await this.#ports.client.verify(this.#lease.domain, this.#lease.token);
+      this.#ports.notebook.note({ type: 'verified', from, at: now(), ...this.#facts, current });
+    } catch (error) {
+      codeOf(error);
+    }
+  }
+
+  async #afterLoss(): Promise<void> {
+    const { notebook, random } = this.#ports;
+    const reason: unknown = this.#lease.signal.reason;
+    const ended =
+      reason instanceof Error && 'ended' in reason ? (reason.ended as { reason: string } | undefined) : undefined;
+    notebook.note({ type: 'lost', at: now(), ...this.#facts, why: ended?.reason ?? 'deadline' });
+    for (let writes = nextInt(random, 0, 2); writes > 0; writes--) {
+      await pause(nextInt(random, 0, 2_000));
+      await this.#send('write');
+    }
+  }
+
+  async #send(path: 'open' | 'write'): Promise<void> {
+    const { domain, token, cluster, incarnation } = this.#lease;
+    const body = JSON.stringify({ domain, token: token.toString(), cluster, incarnation });
+    const from = now();
+    let status: 'applied' | 'stale' | 'rejected' | 'failed' = 'failed';
+    try {
+      const response = await fetch(`${this.#ports.resource}/${path}`, { method: 'POST', body });
+      if (response.ok) ({ status } = (await response.json()) as { status: typeof status });
+    } catch {
+      // The resource is being restarted: whether it wrote is unknown.
+    }
+    this.#ports.notebook.note({ type: 'wrote', from, at: now(), ...this.#facts, status });
+  }
+}

@@ -1,0 +1,68 @@
+/** The command: `npm run chaos -- --minutes N [--seed S] [--nodes 3|5]`. Exit code 1 on any violation. */
+import { randomInt } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { runChaos } from './run.js';
+import type { ChaosResult } from './run.js';
+
+/** In a run this long every fault must have happened, in minutes. */
+const LONG = 5;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '5' },
+    seed: { type: 'string' },
+    nodes: { type: 'string', default: '3' },
+  },
+});
+const minutes = Number(values.minutes);
+const nodes = Number(values.nodes);
+const seed = values.seed === undefined ? randomInt(2 ** 32) : Number(values.seed);
+if (!(minutes > 0) || ![3, 5].includes(nodes) || !Number.isSafeInteger(seed)) {
+  console.error('npm run chaos -- [--minutes N] [--seed S] [--nodes 3|5]');
+  process.exit(2);
+}
+
+const early = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    console.log(`${signal}: ending`);
+    early.abort();
+  });
+
+console.log(`chaos: ${minutes} minutes, ${nodes} nodes, seed ${seed}`);
+const here = import.meta.dirname;
+const result = await runChaos({
+  seed,
+  nodes,
+  ms: minutes * 60_000,
+  package: resolve(here, '../..'),
+  programs: { worker: join(here, 'worker.mjs'), resource: join(here, 'resource.mjs') },
+  print: console.log,
+  signal: early.signal,
+});
+// Connections to nodes that were killed are not worth waiting for.
+process.exit(report(result) ? 0 : 1);
+
+/** Prints the result; true when nothing is wrong. */
+function report({ violations, counts, faults, skipped, kept }: ChaosResult): boolean {
+  const { losses, ...numbers } = counts;
+  console.log('\nfaults');
+  for (const [name, count] of faults) console.log(`  ${String(count).padStart(5)}  ${name}`);
+  for (const text of skipped) console.log(`skipped  ${text}`);
+  console.log(
+    `clients\n  ${Object.entries(numbers)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ')}`,
+  );
+  console.log(`leases lost\n  ${[...losses].map(([why, count]) => `${why} ${count}`).join(', ') || 'none'}`);
+  const wrong = [...violations];
+  if (counts.grants === 0 || counts.writes === 0)
+    wrong.push('nothing was granted, or nothing written: this run says nothing');
+  const never = [...faults].filter(([, count]) => count === 0).map(([name]) => name);
+  if (minutes >= LONG && !early.signal.aborted && never.length > 0) wrong.push(`never happened: ${never.join(', ')}`);
+  for (const text of wrong.slice(0, 20)) console.log(`VIOLATION  ${text}`);
+  if (kept !== undefined) console.log(`the traces are in ${kept}`);
+  console.log(wrong.length === 0 ? 'verdict: nothing violated' : `verdict: ${wrong.length} violations`);
+  return wrong.length === 0;
+}

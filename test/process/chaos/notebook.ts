@@ -1,0 +1,15 @@
+import { openSync, writeSync } from 'node:fs';
+import type { Applied, ClientEvent } from './events.js';
+
+/** Appends events to a file; each is in the file, if not on the disk, before `note` returns. */
+export class Notebook<E extends ClientEvent | Applied> {
+  readonly #file: number;
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'a');
+  }
+
+  note(event: E): void {
+    writeSync(this.#file, `${JSON.stringify(event)}\n`);
+  }
+}

@@ -1,0 +1,147 @@
+/** One chaos run: faults for a while, then everything is healed and has to work again. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { randomUUID } from 'node:crypto';
+import type { Domain, RequestId } from '../../../src/base/ids.js';
+import { createRandom, nextInt, nextUint32 } from '../../../src/base/random.js';
+import type { Random } from '../../../src/base/random.js';
+import { ZERO_REVISION } from '../../../src/base/revision.js';
+import { until } from '../cluster.js';
+import { CLIENT_FAULTS } from './client-faults.js';
+import { now } from './clock.js';
+import { Deck } from './deck.js';
+import type { Fault, FaultPorts } from './fault.js';
+import { Judge } from './judge.js';
+import type { Counts } from './judge.js';
+import { NETWORK_FAULTS } from './network-faults.js';
+import { DISK_FAULTS, NODE_FAULTS } from './node-faults.js';
+import { Stage } from './stage.js';
+import type { StageSettings } from './stage.js';
+
+/** After everything is healed the cluster gets this long to serve again, and then to be equal everywhere. */
+const HEALED_MS = 30_000;
+/** Clients get this long to end what they do. */
+const END_MS = 60_000;
+const LOOK_MS = 2_000;
+const REPORT_MS = 30_000;
+
+/** What a run is asked for. */
+export interface ChaosSettings extends StageSettings {
+  /** How long faults are made. */
+  readonly ms: number;
+  /** Every so many milliseconds a line. */
+  readonly print: (line: string) => void;
+  /** Ends the run early. */
+  readonly signal: AbortSignal;
+}
+
+/** What came of it. */
+export interface ChaosResult {
+  readonly violations: readonly string[];
+  readonly counts: Counts;
+  /** How often each fault was made; zero for those that never were. */
+  readonly faults: ReadonlyMap<string, number>;
+  /** What could not be made on this machine, and why. */
+  readonly skipped: readonly string[];
+  /** Where the traces are; undefined when they were not worth keeping. */
+  readonly kept: string | undefined;
+}
+
+/** Runs it. Everything that it starts is ended, whatever happens. */
+export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
+  const stage = await Stage.create(settings);
+  const judge = new Judge();
+  const faults = new Map<string, number>();
+  const skipped = typeof stage.disk === 'string' ? [`disk full: ${stage.disk}`] : [];
+  const wrong = (): string[] => [...judge.violations, ...stage.violations()];
+  try {
+    await stage.start();
+    const end = AbortSignal.any([settings.signal, AbortSignal.timeout(settings.ms)]);
+    const random = createRandom(settings.seed);
+    const lanes = [
+      [...NODE_FAULTS, ...(typeof stage.disk === 'string' ? [] : DISK_FAULTS)],
+      NETWORK_FAULTS,
+      CLIENT_FAULTS,
+    ];
+    for (const fault of lanes.flat()) faults.set(fault.name, 0);
+    const striking = lanes.map((lane) => strike(stage, lane, createRandom(nextUint32(random)), faults, end));
+    const over = new AbortController();
+    const watching = watch(stage, judge, settings.print, over.signal);
+    await Promise.all(striking);
+    stage.tell('everything is healed');
+    stage.nodes.heal();
+    await untilServing(stage);
+    await Promise.all(stage.workers.map((worker) => worker.end(END_MS)));
+    await stage.nodes.untilEqual(HEALED_MS);
+    over.abort();
+    await watching;
+    for (const event of stage.tail.read(true)) judge.add(event);
+    judge.look(Infinity);
+  } catch (error) {
+    judge.violations.add(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  } finally {
+    await stage.close(wrong().length > 0);
+  }
+  const violations = wrong();
+  const kept = violations.length > 0 ? stage.home : undefined;
+  return { violations, counts: judge.counts, faults, skipped, kept };
+}
+
+/** One fault after another, with times of peace between, until the end. */
+async function strike(
+  stage: Stage,
+  faults: readonly Fault[],
+  random: Random,
+  counts: Map<string, number>,
+  end: AbortSignal,
+): Promise<void> {
+  const deck = new Deck(faults, random);
+  const wait = async (lowMs: number, highMs: number): Promise<void> => {
+    await pause(nextInt(random, lowMs, highMs), undefined, { signal: end }).catch(() => undefined);
+  };
+  for (;;) {
+    await wait(500, 3_500);
+    if (end.aborted) return;
+    const { name, strike: act } = deck.next();
+    // Each fault draws from a stream of its own: how long one of them took does not change the next.
+    const ports: FaultPorts = { stage, random: createRandom(nextUint32(random)), pause: wait };
+    stage.tell(`${name} …`);
+    if (await act(ports)) counts.set(name, (counts.get(name) ?? 0) + 1);
+    stage.tell(`${name} is over`);
+  }
+}
+
+/** Reads what clients and nodes say, and judges it, until it is told to end. */
+async function watch(stage: Stage, judge: Judge, print: (line: string) => void, over: AbortSignal): Promise<void> {
+  const startedAt = now();
+  let reportAt = startedAt + REPORT_MS;
+  while (!over.aborted) {
+    await pause(LOOK_MS, undefined, { signal: over }).catch(() => undefined);
+    for (const event of stage.tail.read()) judge.add(event);
+    judge.look(now());
+    await stage.nodes.compareHashes();
+    if (now() < reportAt) continue;
+    reportAt += REPORT_MS;
+    const { calls, grants, claims, writes, stale } = judge.counts;
+    const wrong = judge.violations.size + stage.violations().length;
+    print(
+      `${Math.round((now() - startedAt) / 1_000)} s: ${calls} calls, ${grants} grants, ${claims} claims, ${writes} writes, ${stale} stale writes refused, ${wrong} violations`,
+    );
+  }
+}
+
+/** Every node takes an acquire of a domain of its own and grants it. */
+async function untilServing(stage: Stage): Promise<void> {
+  for (const node of stage.nodes.all) {
+    const requestId = randomUUID() as RequestId;
+    const domain = `healed/${node.name}` as Domain;
+    const call = { type: 'acquire', domain, requestId, holder: 'run', ttlMs: 3_000, metadata: [] } as const;
+    await until(
+      `${node.name} to grant again after everything was healed`,
+      async () => {
+        const sent = stage.nodes.cluster.call(node, { ...call, seenRevision: ZERO_REVISION }, 5_000);
+        return await sent.then(({ answer }) => answer.outcome.type === 'granted').catch(() => false);
+      },
+      HEALED_MS,
+    );
+  }
+}
