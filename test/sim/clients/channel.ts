@@ -75,6 +75,9 @@ function sendOne(
     call,
     sentAt: scheduler.now,
   });
+  /** It is on an established connection already: whatever its client does, it may arrive. */
+  const wired = connection.connected;
+  let reached = wired;
   let open = true;
   let cancelAtNode: () => void = () => undefined;
   const stop = (): void => {
@@ -89,7 +92,7 @@ function sendOne(
     attempts.told(attempt, reply, scheduler.now);
     done(reply);
   };
-  const silent = (why: string, reached = connection.connected): void => {
+  const silent = (why: string): void => {
     process.deliver(() => {
       finish({ type: 'silent', reached, why });
     });
@@ -106,26 +109,27 @@ function sendOne(
     goAway();
   });
   const cancelTime = process.after(timeoutMs, () => {
-    finish({ type: 'silent', reached: connection.connected, why: `no answer within ${Math.ceil(timeoutMs)} ms` });
+    finish({ type: 'silent', reached, why: `no answer within ${Math.ceil(timeoutMs)} ms` });
     goAway();
   });
-  const cancelConnecting = connection.connected
+  const cancelConnecting = wired
     ? (): void => undefined
     : process.after(CONNECT_MS, () => {
-        if (!connection.connected) silent(`no connection within ${CONNECT_MS} ms`);
+        if (!reached) silent(`no connection within ${CONNECT_MS} ms`);
       });
 
   const arrive = (): void => {
+    if (!open && !wired) return;
     const server = ports.servers().find((candidate) => candidate.node === node);
     if (server?.listening !== true) {
-      const was = connection.connected;
       connection.connected = false;
       links.pass(node, () => {
-        silent(was ? 'the connection broke' : 'connection refused', was);
+        silent(wired ? 'the connection broke' : 'connection refused');
       });
       return;
     }
     connection.connected = true;
+    reached = true;
     if (links.loses()) breakLater();
     else cancelAtNode = handOver(server);
   };
@@ -133,7 +137,7 @@ function sendOne(
   const breakLater = (): void => {
     if (chance(random, 300)) return;
     scheduler.after(between(random, 0, 200), () => {
-      silent('the connection broke', true);
+      silent('the connection broke');
     });
   };
   const answerWith = (reply: Reply): void => {
@@ -169,7 +173,7 @@ function sendOne(
         atNode = false;
         connection.connected = false;
         links.pass(node, () => {
-          silent('the connection broke', true);
+          silent('the connection broke');
         });
       },
     );
@@ -185,7 +189,6 @@ function sendOne(
 
   links.pass(node, arrive);
   return () => {
-    const reached = connection.connected;
     if (!open) return reached;
     stop();
     attempts.dropped();

@@ -24,7 +24,11 @@ async function run(seed: number, wrong: Wrong, codecs: boolean): Promise<Run> {
   const coverage = new Coverage();
   const faults: Fault[] = [];
   const surroundings = { scheduler, coverage, trace: () => undefined };
-  const cluster = new SingleCopy({ ...surroundings, random: createRandom(seed) }, wrong, wrong === 'nothing' ? 8 : 1_000);
+  const cluster = new SingleCopy(
+    { ...surroundings, random: createRandom(seed) },
+    wrong,
+    wrong === 'nothing' ? 8 : 1_000,
+  );
   const parameters = {
     workers: 2,
     raws: 3,

@@ -2,10 +2,12 @@
  * All clients of a run, the resource that they write to, and the judges of what they saw. The world hands every start,
  * step and end of a member's process to `observer`: without it nothing that happens to nobody's knowledge is judged.
  */
-import type { Domain, NodeId } from '../../../src/base/ids.js';
+import type { Domain, Incarnation, NodeId } from '../../../src/base/ids.js';
 import type { Random } from '../../../src/base/random.js';
 import { createRandom, nextUint32 } from '../../../src/base/random.js';
 import { between, chance, pick, skewed } from '../chance.js';
+import { judge } from '../../support/history/judge.js';
+import { historyOf } from '../judges/history.js';
 import { Holds } from '../judges/holds.js';
 import { Takeover } from '../judges/takeover.js';
 import { Tokens } from '../judges/tokens.js';
@@ -45,6 +47,7 @@ interface Place<C extends SimClient = SimClient> {
 export class Clients {
   /** Watches the members for the judges. */
   readonly observer: Observer;
+  readonly #takeover: Takeover;
   readonly attempts: Attempts;
   readonly #surroundings: Surroundings;
   readonly #parameters: ClientParameters & { readonly codecs: boolean };
@@ -57,7 +60,8 @@ export class Clients {
   readonly #domains: readonly Domain[];
   readonly #places: readonly Place[];
   readonly #operator: RawClient | undefined;
-  #incarnation = '';
+  /** The histories of the run, the newest last. */
+  readonly #incarnations: Incarnation[] = [];
   #looking = false;
 
   constructor(
@@ -80,7 +84,7 @@ export class Clients {
     this.#holds = new Holds(report, coverage);
     this.#tokens = new Tokens(report, coverage);
     this.#paths = new ClientPaths(coverage);
-    this.observer = new Takeover(
+    this.#takeover = new Takeover(
       report,
       coverage,
       this.#domains,
@@ -91,6 +95,7 @@ export class Clients {
       },
       () => scheduler.now,
     );
+    this.observer = this.#takeover;
     const looks = {
       sent: (): void => undefined,
       told: (told: Told): void => {
@@ -99,7 +104,7 @@ export class Clients {
     };
     this.attempts = new Attempts([this.#paths, this.#holds, this.#tokens, looks]);
     resource.onWrite = ({ domain, token, incarnation, accepted, fence, at }) => {
-      if (accepted || incarnation !== this.#incarnation) return;
+      if (accepted || incarnation !== this.#incarnations.at(-1)) return;
       if (this.#holds.holds(incarnation, domain, token, at)) {
         this.#tokens.refused(incarnation, domain, token, fence, at);
       }
@@ -174,8 +179,8 @@ export class Clients {
   }
 
   /** Another history begins; `ahead`: its base is above everything that was issued before. */
-  incarnationChanged(incarnation: string, ahead: boolean): void {
-    this.#incarnation = incarnation;
+  incarnationChanged(incarnation: Incarnation, ahead: boolean): void {
+    this.#incarnations.push(incarnation);
     this.#tokens.begins(incarnation, ahead);
   }
 
@@ -194,6 +199,26 @@ export class Clients {
       if (timers > 0) this.#report({ code: 'LEAK', text: `${name} has ${timers} timers set after its end` });
     }
     if (this.attempts.open > 0) this.#report({ code: 'LEAK', text: `${this.attempts.open} calls are still open` });
+    for (const incarnation of this.#incarnations) this.#judgeHistory(incarnation);
+  }
+
+  #judgeHistory(incarnation: Incarnation): void {
+    const history = historyOf(incarnation, this.attempts.all);
+    const granted = this.#takeover.grantsOf(incarnation);
+    this.#surroundings.coverage.count(granted === undefined ? 'history judged without its log' : 'history judged');
+    const verdict = judge(history, granted === undefined ? undefined : { granted });
+    switch (verdict.type) {
+      case 'holds':
+        return;
+      case 'unknown':
+        this.#report({ code: 'LINEAR', text: `the history of ${verdict.domain} could not be judged` });
+        return;
+      case 'violated':
+        for (const fault of verdict.faults) {
+          const [code = 'LINEAR', ...text] = fault.split(': ');
+          this.#report({ code, text: text.join(': ') });
+        }
+    }
   }
 
   #place<C extends SimClient>(name: string, make: (ports: ClientPorts) => C): Place<C> {

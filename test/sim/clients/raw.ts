@@ -182,9 +182,11 @@ export class RawClient implements SimClient {
       metadata: [],
       seenRevision,
     };
+    this.#send(call);
+    // Without a revision once-only reaches as far back as the table of the run, which may be nowhere: sent once.
+    if (seenRevision === 0) return;
     this.#acquires.push(call);
     if (this.#acquires.length > REMEMBERED) this.#acquires.shift();
-    this.#send(call);
     // Two copies at once, on two nodes.
     if (chance(this.#random, 60)) this.#send(call);
   }
@@ -267,7 +269,8 @@ export class RawClient implements SimClient {
   }
 
   #send(call: Call): void {
-    if (call.type !== 'transferLeadership' && call.type !== 'forceRelease' && call.type !== 'withdraw') {
+    const unseen = call.type === 'acquire' && call.seenRevision === 0;
+    if (call.type !== 'transferLeadership' && call.type !== 'forceRelease' && !unseen) {
       this.#calls.push(call);
       if (this.#calls.length > REMEMBERED) this.#calls.splice(nextInt(this.#random, 0, REMEMBERED - 1), 1);
     }

@@ -5,7 +5,8 @@
  * of every grant and every end, as the first member applies it.
  */
 import type { Call } from '../../../src/base/api.js';
-import type { Domain } from '../../../src/base/ids.js';
+import type { Domain, RequestId } from '../../../src/base/ids.js';
+import type { Revision } from '../../../src/base/revision.js';
 import type { Lease } from '../../../src/lease/types.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
@@ -45,6 +46,10 @@ interface History {
   /** By domain and token; dropped when over. */
   readonly followed: Map<string, Followed>;
   readonly known: Set<string>;
+  /** What each request was granted; undefined once some of it may have been missed. */
+  grants: Map<RequestId, Revision> | undefined;
+  /** The greatest index that was applied. */
+  applied: number;
   readonly requests: Map<string, Touch>;
   /** Leaderships that began to serve, by process and term. */
   readonly leaderships: Set<string>;
@@ -122,6 +127,8 @@ export class Takeover implements Observer {
       history = {
         followed: new Map(),
         known: new Set(),
+        grants: new Map(),
+        applied: genesis.history.start,
         requests: new Map(),
         leaderships: new Set(),
         ledMs: 0,
@@ -130,6 +137,11 @@ export class Takeover implements Observer {
       this.#histories.set(genesis.incarnation, history);
     }
     return history;
+  }
+
+  /** What each request was granted in this history, as its members' states show; undefined when that may not be all. */
+  grantsOf(incarnation: string): ReadonlyMap<RequestId, Revision> | undefined {
+    return this.#histories.get(incarnation)?.grants;
   }
 
   #opened(history: History, seen: Seen, origin: string, call: Call, at: number): void {
@@ -177,6 +189,16 @@ export class Takeover implements Observer {
   /** Finds what was granted and what has ended since the process was last looked at. */
   #compare(process: Process, seen: Seen, context: Readonly<Context>, at: number): void {
     const history = this.#history(process);
+    const { limits, requests } = context.lease;
+    const fresh = context.applied - history.applied;
+    history.applied = Math.max(history.applied, context.applied);
+    // What was granted and over within one step is known only as long as it is remembered.
+    if (fresh > 2 && fresh * this.#domains.length > limits.finishedRequests) history.grants = undefined;
+    if (fresh > 1) {
+      for (const { requestId, token } of requests.byToken.values()) {
+        if (token !== undefined) history.grants?.set(requestId, token);
+      }
+    }
     for (const domain of this.#domains) {
       const now = context.lease.leases.get(domain);
       const before = seen.leases.get(domain);
@@ -194,6 +216,7 @@ export class Takeover implements Observer {
     const key = `${lease.domain} ${lease.token}`;
     if (history.known.has(key)) return;
     history.known.add(key);
+    history.grants?.set(lease.requestId, lease.token);
     const byName = newTouch(history, at);
     const byRequest = history.requests.get(lease.requestId) ?? newTouch(history, at);
     history.requests.set(lease.requestId, byRequest);
