@@ -56,16 +56,16 @@ export function failureText({ result, without }: Reduced, judges: Judges = 'all'
   if (failure === undefined) throw new Error(`seed ${seed} has not failed`);
   const kept = faults.filter((line) => !without.includes(faultNumber(line)));
   return [
-    `seed ${seed} failed after ${Math.round(failure.at)} ms of virtual time: ${failure.code} (${failure.by})`,
-    failure.text,
-    '',
-    `Replay with:  ${replayCommand(seed, without, judges)}`,
+    `The last ${Math.min(LAST_EVENTS, trace.length)} events of seed ${seed}:`,
+    ...trace.slice(-LAST_EVENTS).map((line) => `  ${line}`),
     '',
     kept.length === 0 ? 'It needs none of the injected faults.' : `Faults that it needs (${kept.length}):`,
     ...kept.map((line) => `  ${line}`),
     '',
-    `The last ${Math.min(LAST_EVENTS, trace.length)} events:`,
-    ...trace.slice(-LAST_EVENTS).map((line) => `  ${line}`),
+    `seed ${seed} failed after ${Math.round(failure.at)} ms of virtual time: ${failure.code} (${failure.by})`,
+    failure.text,
+    '',
+    `Replay with:  ${replayCommand(seed, without, judges)}`,
   ].join('\n');
 }
 

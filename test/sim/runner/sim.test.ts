@@ -32,7 +32,7 @@ describe('npm run sim', () => {
     const { code, text } = await simulate('--from', '1', '--seeds', '12', '--jobs', '1');
     expect(code).toBe(1);
     expect(text).toContain('seed 7 failed after 1235 ms of virtual time: ES (check)\ntwo leaders in term 2');
-    expect(text).toContain('Replay with:  npm run sim -- --seed 7 --without 0,1,2,4,5,6,7,9,10,11\n');
+    expect(text).toContain('Replay with:  npm run sim -- --seed 7 --without 0,1,2,4,5,6,7,9,10,11');
     expect(text).toContain('Faults that it needs (2):\n  3 fault of kind 0\n  8 fault of kind 2\n');
     expect(text).toContain('  elect B\n  crash A');
     expect(text).toContain('7 seeds from 1 in');
