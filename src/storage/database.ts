@@ -30,7 +30,8 @@ export interface Database {
   /** All or nothing. With `sync` it outlives a power loss when this resolves. */
   batch(operations: Operation[], options: { readonly sync: boolean }): Promise<unknown>;
   iterator(selection: Selection): DatabaseIterator;
-  keys(selection: KeyRange & { readonly limit: number }): { all(): Promise<Uint8Array[]> };
+  /** `reverse`: the last ones, backwards. */
+  keys(selection: KeyRange & { readonly limit: number; readonly reverse?: boolean }): { all(): Promise<Uint8Array[]> };
   /** Removes records, at most `limit` of them; neither synced nor atomic. */
   clear(selection: KeyRange & { readonly limit?: number }): Promise<void>;
   snapshot(): DatabaseView;

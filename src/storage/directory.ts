@@ -62,6 +62,8 @@ export async function prepareDirectory(
   const found = await inspectDirectory(path, expected, files);
   switch (found.type) {
     case 'new':
+      // The process that wrote it may have been killed before its name was durable.
+      await files.syncDirectory(path);
       return found.directory;
     case 'member':
       throw new DirectoryRefused(

@@ -54,8 +54,12 @@ export class MarkFile {
     });
   }
 
-  /** Makes a lower mark durable: it must be on the disk before the write that cuts the log is issued (S2.1). */
+  /**
+   * Makes a lower mark durable: it must be on the disk before the write that cuts the log is issued (S2.1). In both
+   * slots: a power loss may tear the next write to one of them before the other one's is on the disk.
+   */
   async lower(mark: Mark): Promise<void> {
+    await this.#put(mark);
     await this.#put(mark);
     await this.#file.sync();
   }

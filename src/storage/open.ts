@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import type { Store } from '../replica/ports.js';
 import { CorruptBytes } from '../wire/corrupt.js';
-import { blockRange, GENESIS_KEY, HARD_KEY, otherPrefixes } from '../wire/disk.js';
+import { allTables, blockRange, GENESIS_KEY, HARD_KEY, otherPrefixes, prefixOf } from '../wire/disk.js';
 import type { NumberedMark } from '../wire/disk-mark.js';
 import {
   decodeHardState,
@@ -16,7 +16,7 @@ import {
   type NumberedHardState,
 } from '../wire/disk-records.js';
 import type { Genesis } from '../replica/types.js';
-import { refusing, type Database } from './database.js';
+import { plainBytes, refusing, type Database } from './database.js';
 import { DATABASE, inspectDirectory, MARK_FILE, type Expected, type MemberIdentity } from './directory.js';
 import type { DiskState } from './disk-state.js';
 import { loadLog, type LoadedLog } from './load-log.js';
@@ -48,14 +48,18 @@ export async function openStore(
   if (state.type !== 'member') {
     throw new DirectoryRefused(path, 'holds no member', 'Form the cluster, or have this node added, first');
   }
+  // A killed process may have left the name of IDENTITY unsynced: a power loss would make a member, and all that it is
+  // going to promise, `new` again.
+  await files.syncDirectory(path);
   const location = join(path, DATABASE);
   const mark = await refusing(join(path, MARK_FILE), () => readMark(files, path));
   if (mark === undefined) throw new DirectoryRefused(join(path, MARK_FILE), 'is missing', REPLACE_MEMBER);
   const database = await databases.open(location, files);
   try {
     const found = await refusing(location, () => load(database, mark, state.identity));
+    const nextPrefix = await refusing(location, () => unusedPrefix(database));
     await refusing(location, () => removeRubbish(database, found));
-    return await assemble(path, ports, database, mark.counter, found);
+    return await assemble(path, ports, database, { counter: mark.counter, nextPrefix, ...found });
   } catch (error) {
     await database.close();
     throw error;
@@ -134,6 +138,15 @@ function checkMark(mark: NumberedMark, applied: number, { index }: LoadedLog): v
   }
 }
 
+/**
+ * Above every table that is there, rubbish too: its removal is not synced, so a power loss may bring it back, and that
+ * among the records of a table that was staged under its prefix meanwhile.
+ */
+async function unusedPrefix(database: Database): Promise<number> {
+  const [last] = await database.keys({ ...allTables(), limit: 1, reverse: true }).all();
+  return last === undefined ? 0 : prefixOf(plainBytes(last)) + 1;
+}
+
 /** Blocks below the anchor and tables out of use: left by a crash, or brought back by one (S2.2). */
 async function removeRubbish(database: Database, { table }: Found): Promise<void> {
   const { prefix, anchor } = table.meta;
@@ -144,10 +157,9 @@ async function assemble(
   path: string,
   ports: Pick<StoragePorts, 'files' | 'after'>,
   database: Database,
-  counter: number,
-  found: Found,
+  found: Found & { readonly counter: number; readonly nextPrefix: number },
 ): Promise<Store> {
-  const { genesis, hard, table, log } = found;
+  const { counter, nextPrefix, genesis, hard, table, log } = found;
   const { prefix, snapshot, summary } = table.meta;
   const disk: DiskState = {
     database,
@@ -160,7 +172,7 @@ async function assemble(
     write: hard.write,
     table: { prefix, sum: table.sum, snapshot },
     staging: undefined,
-    nextPrefix: prefix + 1,
+    nextPrefix,
   };
   const queue = new WriteQueue(disk);
   const { index, term } = log.index.anchor;

@@ -78,6 +78,16 @@ export function prefixRange(prefix: number): KeyRange {
   };
 }
 
+/** Everything of all tables. */
+export function allTables(): KeyRange {
+  return { gte: Uint8Array.of(TABLE_TAG), lt: Uint8Array.of(TABLE_TAG + 1) };
+}
+
+/** The prefix in a key of a table. */
+export function prefixOf(key: Uint8Array): number {
+  return getUint64(viewOf(key), 1, 'a key of a table');
+}
+
 /** Everything under prefixes below, and above, `prefix`. */
 export function otherPrefixes(prefix: number): readonly KeyRange[] {
   const { gte, lt } = prefixRange(prefix);

@@ -45,10 +45,11 @@ export class FileNode {
     if (this.#since.length > 0) this.replace(this.#bytes.slice());
   }
 
-  /** Power loss: of the writes to each place one is on the medium, or none, or the next one in part over it. */
+  /** Power loss: of the writes to each place one is on the medium, or none; at one place another one in part over it. */
   losePower(device: Device): void {
     if (this.#since.length === 0) return;
     let bytes: Uint8Array = this.#synced.slice();
+    let torn = false;
     for (const position of new Set(this.#since.map((write) => write.position))) {
       const versions = this.#since.filter((write) => write.position === position).map((write) => write.bytes);
       const kept = nextInt(device.random, 0, versions.length);
@@ -57,7 +58,8 @@ export class FileNode {
       const next = versions[kept];
       if (next === undefined) continue;
       device.count('mark lost');
-      if (!device.oneIn(3)) continue;
+      if (torn || !device.oneIn(3)) continue;
+      torn = true;
       bytes = put(bytes, next.subarray(0, nextInt(device.random, 1, next.length - 1)), position);
       device.count('mark torn');
     }

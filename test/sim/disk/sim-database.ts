@@ -145,9 +145,12 @@ class SimulatedDatabase implements Database {
     };
   }
 
-  keys({ limit, ...range }: KeyRange & { readonly limit: number }): { all(): Promise<Uint8Array[]> } {
-    const keys = keysIn(this.#records.view, range).slice(0, limit).map(bytesOf);
-    return { all: () => this.#answer(keys) };
+  keys({ limit, reverse, ...range }: KeyRange & { readonly limit: number; readonly reverse?: boolean }): {
+    all(): Promise<Uint8Array[]>;
+  } {
+    const keys = keysIn(this.#records.view, range);
+    if (reverse === true) keys.reverse();
+    return { all: () => this.#answer(keys.slice(0, limit).map(bytesOf)) };
   }
 
   clear({ limit, ...range }: KeyRange & { readonly limit?: number }): Promise<void> {

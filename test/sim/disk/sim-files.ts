@@ -125,11 +125,6 @@ export function simulatedFiles(root: DirectoryNode, device: Device, process: Dis
               whole() {
                 file.write(copy, position);
               },
-              torn() {
-                file.write(copy.subarray(0, nextInt(device.random, 1, copy.length - 1)), position);
-                device.count('mark torn');
-                return true;
-              },
             };
             // It reaches the kernel's memory at once, as a rule.
             return device.oneIn(4) ? process.perform(work) : process.performNow(work);

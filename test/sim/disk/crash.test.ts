@@ -1,0 +1,161 @@
+/** Crashes of every kind at every place: what was reported is found, and a start is refused only for a flipped byte. */
+import { describe, expect, it } from 'vitest';
+import { nextInt } from '../../../src/base/random.js';
+import type { Store } from '../../../src/replica/ports.js';
+import { genesisFor } from '../../storage/fixtures.js';
+import { Coverage } from '../coverage.js';
+import type { CrashHow } from '../ports.js';
+import { ByteDisk } from './byte-disk.js';
+import { DiskWorld, KINDS, type Kind } from './fixtures.js';
+import { Life } from './life.js';
+
+const HOW: readonly CrashHow[] = (['unsynced', 'none'] as const).flatMap((lose) =>
+  (['lost', 'torn', 'kept'] as const).map((underWay) => ({ lose, underWay })),
+);
+
+describe.each(KINDS)('%s', (_, kind) => {
+  it('gives back what was reported after any crash at any time, failures and stalls included', async () => {
+    const coverage = new Coverage();
+    for (let seed = 0; seed < 60; seed++) await live(kind, seed, coverage);
+    const wanted = [
+      'crash while a write was under way',
+      'write torn',
+      'write failed EIO',
+      'write failed ENOSPC',
+      'stall',
+      ...(kind === ByteDisk ? ['unsynced lost', 'unsynced lost, later synced kept', 'mark lost', 'mark torn'] : []),
+    ];
+    expect(wanted.filter((name) => !coverage.counts.has(name))).toEqual([]);
+    expect(coverage.counts.has('open refused')).toBe(false);
+  });
+
+  it('is empty, new or a member after a crash at any step of its first start, and goes on from there', async () => {
+    const coverage = new Coverage();
+    const found = new Set<string>();
+    for (const how of HOW) {
+      for (let seed = 0; seed < 4; seed++) {
+        const formed: boolean[] = [];
+        for (let steps = 0; formed.length === 0; steps++) {
+          const world = new DiskWorld(kind, seed, coverage);
+          const { disk } = world;
+          let prepared = undefined as string | undefined;
+          const forming = (async () => {
+            await disk.inspect();
+            const directory = await disk.prepare();
+            prepared = directory;
+            await disk.storeGenesis(genesisFor(directory));
+            return true;
+          })();
+          void forming.then(
+            () => formed.push(true),
+            () => undefined,
+          );
+          await world.steps(steps);
+          disk.crash(how);
+          const left = await world.until(disk.inspect());
+          found.add(left.type);
+          if (formed.length > 0) expect(left.type).toBe('member');
+          if (prepared !== undefined) expect(left).toMatchObject({ directory: prepared });
+          if (left.type !== 'member') await world.form();
+          await world.open();
+          // What a member promises from its first start on must not be forgotten by a power loss.
+          disk.crash({ lose: 'unsynced', underWay: 'lost' });
+          const store = await world.open();
+          expect(store.loaded.entries).toEqual([]);
+          expect(store.loaded.genesis.members[0]).toEqual(
+            prepared === undefined ? expect.anything() : { node: 'a', directory: prepared },
+          );
+        }
+      }
+    }
+    expect([...found].sort()).toEqual(['empty', 'member', 'new']);
+    expect(coverage.counts.get('crash while forming files')).toBeGreaterThan(0);
+    expect(coverage.counts.has('open refused')).toBe(false);
+  });
+
+  it('tells the old process nothing more', async () => {
+    const world = new DiskWorld(kind, 1);
+    const { disk } = world;
+    await world.form();
+    const settled: string[] = [];
+    const note = (what: string) => () => settled.push(what);
+    for (const underWay of ['lost', 'kept'] as const) {
+      const store = await world.open();
+      const life = new Life(world.surroundings.random);
+      let reports = 0;
+      store.listen({
+        written: () => reports++,
+        cutWritten: () => reports++,
+        staged: () => reports++,
+        failed: () => reports++,
+      });
+      for (let i = 0; i < 5; i++) await life.act(store).catch(() => undefined);
+      store.close().then(note('close'), note('close failed'));
+      await world.steps(1);
+      const before = reports;
+      disk.crash({ lose: 'unsynced', underWay });
+      await world.steps(1_000);
+      expect(reports).toBe(before);
+    }
+    disk.prepare().then(note('prepare'), note('prepare failed'));
+    disk.crash({ lose: 'none', underWay: 'lost' });
+    await world.steps(1_000);
+    expect(settled).toEqual([]);
+  });
+
+  it('runs the same way for the same seed', async () => {
+    const [first, second, other] = [await live(kind, 5), await live(kind, 5), await live(kind, 6)];
+    expect(first.length).toBeGreaterThan(8);
+    expect(second).toEqual(first);
+    expect(other).not.toEqual(first);
+  });
+});
+
+/** Several processes one after another, each of which ends in another way; returns the story. */
+async function live(kind: Kind, seed: number, coverage = new Coverage()): Promise<readonly string[]> {
+  const world = new DiskWorld(kind, seed, coverage);
+  const { disk } = world;
+  const { random } = world.surroundings;
+  const life = new Life(random);
+  await world.form();
+  for (let process = 0; process < 8; process++) {
+    const store = await openAtLast(world);
+    life.started(store);
+    const acts = nextInt(random, 1, 25);
+    for (let act = 0; act < acts && !life.failed; act++) {
+      if (nextInt(random, 0, 60) === 0) disk.fail(nextInt(random, 0, 1) === 0 ? 'EIO' : 'ENOSPC');
+      if (nextInt(random, 0, 30) === 0) disk.stall();
+      if (nextInt(random, 0, 10) === 0) disk.resume();
+      await life.act(store);
+      await world.steps(nextInt(random, 0, 6));
+    }
+    disk.resume();
+    if (nextInt(random, 0, 4) === 0) await world.until(store.close().catch(() => undefined));
+    const how = HOW[nextInt(random, 0, HOW.length - 1)];
+    if (how !== undefined) disk.crash(how);
+    world.surroundings.trace(`ends, ${JSON.stringify(how)}`);
+  }
+  life.started(await openAtLast(world));
+  return world.lines;
+}
+
+/** Now and then the process ends while it opens the store. */
+async function openAtLast(world: DiskWorld): Promise<Store> {
+  const { disk } = world;
+  const { random } = world.surroundings;
+  while (nextInt(random, 0, 3) === 0) {
+    disk.open().catch(() => undefined);
+    await world.steps(nextInt(random, 0, 8));
+    const how = HOW[nextInt(random, 0, HOW.length - 1)];
+    if (how !== undefined) disk.crash(how);
+  }
+  for (;;) {
+    try {
+      return await world.open();
+    } catch (error) {
+      // A fault that was asked for earlier met the start: the next one finds everything.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+      disk.crash({ lose: 'unsynced', underWay: 'lost' });
+    }
+  }
+}
