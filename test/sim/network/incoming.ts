@@ -143,8 +143,10 @@ export class IncomingStreams {
   #admit(incoming: Incoming): void {
     const { hello, kind } = incoming;
     for (const older of this.#of(hello.node))
-      if (older.kind === kind && older.hello.boot === hello.boot)
+      if (older.kind === kind && older.hello.boot === hello.boot) {
+        this.#network.wire.surroundings.coverage.count(`${kind} stream replaced`);
         this.end(older, 'replaced by a newer stream of this node', true);
+      }
     this.#admitted.set(incoming.stream, incoming);
     const { node, directory, boot } = hello;
     this.#process.emit({ type: 'hello', node, directory, boot });

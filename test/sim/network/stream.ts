@@ -23,7 +23,7 @@ export class Stream {
   readonly #nodes: Readonly<Record<Side, NodeId>>;
   /** From each side to the other. */
   readonly #pipes: Readonly<Record<Side, Pipe>>;
-  /** The ends that are open. A process that is gone keeps its end until the other one has noticed. */
+  /** The ends that are open. A process that lost its power keeps its end until the other one has noticed. */
   readonly #ends: Record<Side, End | undefined>;
 
   /** `over` is called once both ends are closed. */
@@ -102,13 +102,9 @@ export class Stream {
     }, manner);
   }
 
-  /**
-   * This end closes, and the other is told on the way. `reset`: what is under way may or may not arrive before. `silent`:
-   * the machine lost its power, nothing is said.
-   */
-  close(side: Side, how: 'flushed' | 'reset' | 'silent', reason: string): void {
+  /** This end closes, and the other is told on the way. `reset`: what is under way may or may not arrive before. */
+  close(side: Side, how: 'flushed' | 'reset', reason: string): void {
     if (this.#ends[side] === undefined) return;
-    if (how === 'silent') return;
     this.#ends[side] = undefined;
     this.tell(side, how, reason);
     this.#settle();

@@ -210,6 +210,17 @@ describe('transfers that fail', () => {
     expect(world.coverage.counts.get('snapshot transfer broken off')).toBe(1);
   });
 
+  test('the sender is killed when the last chunk has come: what is there may still be installed', async () => {
+    const { world, n1, n2, chunks } = await transfer(() => new Snapshot(3));
+    send(n1, 1);
+    await world.run(100);
+    expect(chunks().at(-1)?.total?.count).toBe(3);
+    world.network.detach(n1.member.node, n1.boot, 'closed');
+    await world.run(100);
+    expect(n2.count('streamEnded')).toBe(2);
+    expect(n2.count('chunksEnded')).toBe(0);
+  });
+
   test('the connection is reset, or silent for too long', async () => {
     for (const break_ of ['refuse', 'cut'] as const) {
       const snapshot = new Snapshot(2_000);
