@@ -53,6 +53,11 @@ export class Program {
     await this.#exited;
   }
 
+  /** SIGKILL, without waiting; for the very end. */
+  endNow(): void {
+    this.#child?.kill('SIGKILL');
+  }
+
   /** Tells it to end what it does, and waits for `limitMs`; then it is killed, and that is noted. */
   async end(limitMs: number): Promise<void> {
     if (this.#child === undefined) return;

@@ -45,7 +45,7 @@ const result = await runChaos({
 process.exit(report(result) ? 0 : 1);
 
 /** Prints the result; true when nothing is wrong. */
-function report({ violations, counts, faults, skipped, kept }: ChaosResult): boolean {
+function report({ violations, counts, faults, skipped, kept, tookMs }: ChaosResult): boolean {
   const { losses, ...numbers } = counts;
   console.log('\nfaults');
   for (const [name, count] of faults) console.log(`  ${String(count).padStart(5)}  ${name}`);
@@ -63,6 +63,8 @@ function report({ violations, counts, faults, skipped, kept }: ChaosResult): boo
   if (minutes >= LONG && !early.signal.aborted && never.length > 0) wrong.push(`never happened: ${never.join(', ')}`);
   for (const text of wrong.slice(0, 20)) console.log(`VIOLATION  ${text}`);
   if (kept !== undefined) console.log(`the traces are in ${kept}`);
-  console.log(wrong.length === 0 ? 'verdict: nothing violated' : `verdict: ${wrong.length} violations`);
+  console.log(
+    `verdict after ${Math.round(tookMs / 1_000)} s: ${wrong.length === 0 ? 'nothing violated' : `${wrong.length} violations`}`,
+  );
   return wrong.length === 0;
 }

@@ -7,7 +7,9 @@ import { LONGEST_TTL_MS, pick, pickSome } from './fault.js';
 import type { Fault, FaultPorts } from './fault.js';
 
 /** A node gets this long to end, to open its directory, to find a leader; in milliseconds. */
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 120_000;
+/** With little traffic a disk may take longer to fill than is worth waiting, in milliseconds. */
+const FILL_MS = 20_000;
 
 /** The kinds of faults; those of `disk` need a disk of their own. */
 export const NODE_FAULTS: readonly Fault[] = [
@@ -129,7 +131,7 @@ async function fillDisk(ports: FaultPorts): Promise<boolean> {
   await untilState(ports, node);
   stage.nodes.allow(node, 74);
   disk.fill();
-  const filled = await until(`the disk of ${node.name} to be full`, () => node.child === undefined, LIMIT_MS).then(
+  const filled = await until(`the disk of ${node.name} to be full`, () => node.child === undefined, FILL_MS).then(
     () => true,
     () => false,
   );

@@ -47,12 +47,11 @@ export class Nodes {
     const { child } = node;
     const pid = child?.pid;
     if (pid === undefined) throw new Error(`${node.name} could not be started`);
-    const said = (): void => {
-      appendFileSync(join(this.#home, `${node.name}.log`), node.log);
-    };
+    child?.stderr?.on('data', (text: string) => {
+      appendFileSync(join(this.#home, `${node.name}.log`), text);
+    });
     child?.once('exit', (code, signal) => {
       const end = code ?? signal ?? 'nothing';
-      said();
       const allowed = this.#allowed.get(pid) ?? [];
       this.#allowed.delete(pid);
       if (allowed.includes(end)) return;

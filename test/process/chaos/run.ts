@@ -17,10 +17,11 @@ import { DISK_FAULTS, NODE_FAULTS } from './node-faults.js';
 import { Stage } from './stage.js';
 import type { StageSettings } from './stage.js';
 
-/** After everything is healed the cluster gets this long to serve again, and then to be equal everywhere. */
-const HEALED_MS = 30_000;
-/** Clients get this long to end what they do. */
-const END_MS = 60_000;
+/**
+ * After everything is healed the cluster gets this long to serve again, its clients to end what they do, and then its
+ * states to be equal. Seconds are enough, but for a machine that is busy with other things.
+ */
+const HEALED_MS = 120_000;
 const LOOK_MS = 2_000;
 const REPORT_MS = 30_000;
 
@@ -44,18 +45,31 @@ export interface ChaosResult {
   readonly skipped: readonly string[];
   /** Where the traces are; undefined when they were not worth keeping. */
   readonly kept: string | undefined;
+  /** With start and end. */
+  readonly tookMs: number;
 }
 
-/** Runs it. Everything that it starts is ended, whatever happens. */
+/** Runs it. Everything that it starts is ended, whatever happens. The first violation ends it. */
 export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
+  const startedAt = now();
   const stage = await Stage.create(settings);
   const judge = new Judge();
   const faults = new Map<string, number>();
   const skipped = typeof stage.disk === 'string' ? [`disk full: ${stage.disk}`] : [];
   const wrong = (): string[] => [...judge.violations, ...stage.violations()];
+  const stop = new AbortController();
+  /** What fails here is a violation too, and nothing goes on beside it. */
+  const guarded = async (work: Promise<void>): Promise<void> => {
+    try {
+      await work;
+    } catch (error) {
+      judge.violations.add(error instanceof Error ? (error.stack ?? error.message) : String(error));
+      stop.abort();
+    }
+  };
   try {
-    await stage.start();
-    const end = AbortSignal.any([settings.signal, AbortSignal.timeout(settings.ms)]);
+    await guarded(stage.start());
+    const end = AbortSignal.any([settings.signal, stop.signal, AbortSignal.timeout(settings.ms)]);
     const random = createRandom(settings.seed);
     const lanes = [
       [...NODE_FAULTS, ...(typeof stage.disk === 'string' ? [] : DISK_FAULTS)],
@@ -63,27 +77,33 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       CLIENT_FAULTS,
     ];
     for (const fault of lanes.flat()) faults.set(fault.name, 0);
-    const striking = lanes.map((lane) => strike(stage, lane, createRandom(nextUint32(random)), faults, end));
+    const striking = lanes.map((lane) => guarded(strike(stage, lane, createRandom(nextUint32(random)), faults, end)));
     const over = new AbortController();
-    const watching = watch(stage, judge, settings.print, over.signal);
+    const look = (): void => {
+      if (wrong().length > 0) stop.abort();
+    };
+    const watching = guarded(watch(stage, judge, settings.print, look, over.signal));
     await Promise.all(striking);
-    stage.tell('everything is healed');
-    stage.nodes.heal();
-    await untilServing(stage);
-    await Promise.all(stage.workers.map((worker) => worker.end(END_MS)));
-    await stage.nodes.untilEqual(HEALED_MS);
+    if (!stop.signal.aborted) await guarded(heal(stage));
     over.abort();
     await watching;
     for (const event of stage.tail.read(true)) judge.add(event);
     judge.look(Infinity);
-  } catch (error) {
-    judge.violations.add(error instanceof Error ? (error.stack ?? error.message) : String(error));
   } finally {
     await stage.close(wrong().length > 0);
   }
   const violations = wrong();
   const kept = violations.length > 0 ? stage.home : undefined;
-  return { violations, counts: judge.counts, faults, skipped, kept };
+  return { violations, counts: judge.counts, faults, skipped, kept, tookMs: now() - startedAt };
+}
+
+/** Ends all faults; then every node serves, clients end well, and all states are equal. */
+async function heal(stage: Stage): Promise<void> {
+  stage.tell('everything is healed');
+  stage.nodes.heal();
+  await untilServing(stage);
+  await Promise.all(stage.workers.map((worker) => worker.end(HEALED_MS)));
+  await stage.nodes.untilEqual(HEALED_MS);
 }
 
 /** One fault after another, with times of peace between, until the end. */
@@ -111,7 +131,13 @@ async function strike(
 }
 
 /** Reads what clients and nodes say, and judges it, until it is told to end. */
-async function watch(stage: Stage, judge: Judge, print: (line: string) => void, over: AbortSignal): Promise<void> {
+async function watch(
+  stage: Stage,
+  judge: Judge,
+  print: (line: string) => void,
+  look: () => void,
+  over: AbortSignal,
+): Promise<void> {
   const startedAt = now();
   let reportAt = startedAt + REPORT_MS;
   while (!over.aborted) {
@@ -119,6 +145,7 @@ async function watch(stage: Stage, judge: Judge, print: (line: string) => void, 
     for (const event of stage.tail.read()) judge.add(event);
     judge.look(now());
     await stage.nodes.compareHashes();
+    look();
     if (now() < reportAt) continue;
     reportAt += REPORT_MS;
     const { calls, grants, claims, writes, stale } = judge.counts;

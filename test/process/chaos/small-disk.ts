@@ -37,9 +37,9 @@ export class SmallDisk {
     this.#resize(ROOM);
   }
 
-  /** Nothing may have it open. */
+  /** Its files are gone as soon as nobody has them open. */
   unmount(): void {
-    execFileSync('umount', [this.path], { stdio: 'pipe' });
+    execFileSync('umount', ['--lazy', this.path], { stdio: 'pipe' });
   }
 
   #resize(size: string): void {

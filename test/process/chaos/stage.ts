@@ -1,5 +1,5 @@
 /** Everything that runs in a chaos run, and where its traces are. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { appendFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +39,7 @@ export class Stage {
   /** The disk of the last node; a text says why it has none of its own. */
   readonly disk: SmallDisk | string;
   readonly #startedAt = now();
+  readonly #endNow: () => void;
 
   private constructor(parts: Pick<Stage, 'home' | 'nodes' | 'mesh' | 'workers' | 'resource' | 'tail' | 'disk'>) {
     this.home = parts.home;
@@ -48,6 +49,13 @@ export class Stage {
     this.resource = parts.resource;
     this.tail = parts.tail;
     this.disk = parts.disk;
+    // Whatever becomes of this process, no other outlives it.
+    this.#endNow = (): void => {
+      for (const { child } of this.nodes.all) child?.kill('SIGKILL');
+      for (const program of [...this.workers, this.resource]) program.endNow();
+      if (typeof this.disk !== 'string') this.disk.unmount();
+    };
+    process.once('exit', this.#endNow);
   }
 
   /** Makes everything; nothing runs yet. */
@@ -119,6 +127,12 @@ export class Stage {
     await this.nodes.kill(this.nodes.all);
     await this.mesh.close();
     this.tail.close();
+    process.off('exit', this.#endNow);
+    if (keep) {
+      for (const { name, dataDir } of this.nodes.all) {
+        await cp(dataDir, join(this.home, `${name}.data`), { recursive: true }).catch(() => undefined);
+      }
+    }
     if (typeof this.disk !== 'string') this.disk.unmount();
     await this.nodes.cluster[Symbol.asyncDispose]();
     if (!keep) await rm(this.home, { recursive: true, force: true });
