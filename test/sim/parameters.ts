@@ -1,0 +1,208 @@
+/**
+ * The parameters of one run, drawn from its seed: each run is another kind of world (swarm testing). Small limits make
+ * rare paths common. There is one distribution, for clean runs and for the detection gate alike.
+ */
+import type { Random } from '../../src/base/random.js';
+import { nextInt } from '../../src/base/random.js';
+import { between, chance, skewed, skewedInt, stream, weighted } from './chance.js';
+import type { FaultKind } from './faults.js';
+import { FAULT_WEIGHTS } from './faults.js';
+import type { NetworkParameters } from './network/parameters.js';
+
+/** Limits of a replica that a run draws: most of `ReplicaOptions`. */
+export interface ReplicaParameters {
+  readonly tickMs: number;
+  readonly heartbeatMs: number;
+  readonly electionMinMs: number;
+  readonly electionMaxMs: number;
+  readonly diskFloorBytes: number;
+  readonly maxAppendBytes: number;
+  readonly maxInflightAppends: number;
+  readonly maxInflightBytes: number;
+  readonly maxUncommittedBytes: number;
+  readonly maxUnappliedEntries: number;
+  readonly cutBytes: number;
+  readonly cutMs: number;
+  readonly logKeepBytes: number;
+  readonly logKeepTransferBytes: number;
+  readonly maxHeldCalls: number;
+}
+
+/** Disks: how long a sync, and any other operation, takes at least and at most. */
+export interface DiskParameters {
+  readonly syncMs: readonly [number, number];
+  readonly stepMs: readonly [number, number];
+}
+
+/** The clients and what they do. */
+export interface ClientParameters {
+  /** Processes that run the production client. */
+  readonly workers: number;
+  /** Sessions that speak the protocol themselves. */
+  readonly raws: number;
+  readonly domains: number;
+  readonly ttlMs: readonly [number, number];
+  /** Milliseconds between two acts of one client, at least and at most. */
+  readonly pauseMs: readonly [number, number];
+  /** Milliseconds to a node, at least and at most. */
+  readonly latencyMs: readonly [number, number];
+  /** In 1 000 calls: how many, or whose answers, get lost. */
+  readonly loss: number;
+}
+
+/** Everything that a run is. */
+export interface Parameters {
+  readonly seed: number;
+  readonly nodes: number;
+  /** Every message and record goes through the real codecs, and the disk holds bytes. */
+  readonly codecs: boolean;
+  readonly replica: ReplicaParameters;
+  readonly network: Omit<NetworkParameters, 'codecs'>;
+  readonly disk: DiskParameters;
+  readonly clients: ClientParameters;
+  readonly finishedRequests: number;
+  readonly holdMs: number;
+  /** Milliseconds between the arrival of an event at a process and the turn that handles it, at most. */
+  readonly turnMs: number;
+  /** Rate of each machine's clocks; the contract covers 0.99 to 1.01. */
+  readonly rates: readonly number[];
+  /** How far each member's wall clock is off at the start, in milliseconds. */
+  readonly wallOffsetsMs: readonly number[];
+  /** True milliseconds of the safety phase. */
+  readonly durationMs: number;
+  /** Mean true milliseconds between two faults. */
+  readonly faultEveryMs: number;
+  readonly faultWeights: readonly (readonly [FaultKind, number])[];
+}
+
+const NODES = [
+  [3, 62],
+  [5, 18],
+  [1, 5],
+  [2, 5],
+  [4, 5],
+  [7, 3],
+  [6, 2],
+] as const;
+
+/** The parameters of `seed`. */
+export function drawParameters(seed: number): Parameters {
+  const random = stream(seed, 'parameters');
+  const nodes = weighted(random, NODES);
+  const scale = weighted(random, [
+    [0.2, 5],
+    [0.4, 3],
+    [1, 1],
+  ] as const);
+  const replica = drawReplica(random, scale);
+  const clients = drawClients(random, replica);
+  return {
+    seed,
+    nodes,
+    codecs: chance(random, 500),
+    replica,
+    network: drawNetwork(random, replica),
+    disk: {
+      syncMs: [0.1, skewed(random, 0.5, replica.electionMaxMs / 8)],
+      stepMs: [0.01, skewed(random, 0.05, 2)],
+    },
+    clients,
+    finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536,
+    holdMs: chance(random, 100) ? nextInt(random, 100, 2_000) : 0,
+    turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
+    rates: Array.from({ length: nodes }, () => drawRate(random)),
+    wallOffsetsMs: drawWallOffsets(random, nodes),
+    durationMs: between(random, 4, 9) * clients.ttlMs[0],
+    faultEveryMs: skewed(random, 150, 2_500),
+    faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
+      kind,
+      chance(random, 450) ? 0 : weight * skewed(random, 0.3, 3),
+    ]),
+  };
+}
+
+/** The rate of a machine's clocks: the corners of what the contract covers are where it breaks. */
+export function drawRate(random: Random): number {
+  const kind = weighted(random, [
+    ['true', 1],
+    ['fast', 2],
+    ['slow', 2],
+    ['some', 2],
+  ] as const);
+  switch (kind) {
+    case 'true':
+      return 1;
+    case 'fast':
+      return 1.01;
+    case 'slow':
+      return 0.99;
+    case 'some':
+      return between(random, 0.99, 1.01);
+  }
+}
+
+function drawReplica(random: Random, scale: number): ReplicaParameters {
+  const electionMinMs = 500 * scale;
+  // Now and then next to no spread: votes split (E6).
+  const electionMaxMs = electionMinMs * (chance(random, 100) ? 1.1 : 2);
+  return {
+    tickMs: 50 * scale,
+    heartbeatMs: 100 * scale,
+    electionMinMs,
+    electionMaxMs,
+    diskFloorBytes: 1_000,
+    maxAppendBytes: skewedInt(random, 1, 100_000),
+    maxInflightAppends: skewedInt(random, 1, 64),
+    maxInflightBytes: skewedInt(random, 100, 1_000_000),
+    maxUncommittedBytes: chance(random, 200) ? skewedInt(random, 200, 5_000) : 16 * 1024 * 1024,
+    maxUnappliedEntries: chance(random, 200) ? skewedInt(random, 2, 50) : 50_000,
+    cutBytes: skewedInt(random, 100, 20_000),
+    cutMs: skewedInt(random, 5, 2_000),
+    logKeepBytes: skewedInt(random, 50, 20_000),
+    logKeepTransferBytes: chance(random, 300) ? skewedInt(random, 500, 5_000) : 1_000_000,
+    maxHeldCalls: chance(random, 200) ? skewedInt(random, 1, 10) : 10_000,
+  };
+}
+
+function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit<NetworkParameters, 'codecs'> {
+  const bad = chance(random, 600);
+  return {
+    latencyMs: [0.05, skewed(random, 0.3, electionMinMs / 8)],
+    spikeChance: chance(random, 500) ? nextInt(random, 0, 50) : 0,
+    loss: bad && chance(random, 500) ? skewedInt(random, 1, 300) : 0,
+    duplicate: bad && chance(random, 500) ? skewedInt(random, 1, 500) : 0,
+    replay: bad && chance(random, 500) ? skewedInt(random, 1, 200) : 0,
+    reorder: bad && chance(random, 500),
+    keepAliveMs: between(random, 2, 10) * electionMinMs,
+    chunkBytes: skewedInt(random, 1, 4_000),
+    room: skewedInt(random, 4, 1_000),
+  };
+}
+
+function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): ClientParameters {
+  const least = 3 * electionMaxMs;
+  return {
+    workers: nextInt(random, 1, 3),
+    raws: nextInt(random, 1, 4),
+    domains: weighted(random, [
+      [1, 3],
+      [2, 3],
+      [4, 1],
+    ] as const),
+    ttlMs: [least, least * skewed(random, 1.2, 3)],
+    pauseMs: [1, skewed(random, 10, 300)],
+    latencyMs: [0.05, skewed(random, 0.3, electionMaxMs / 8)],
+    loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
+  };
+}
+
+/** Mostly close together; now and then too far apart to form. */
+function drawWallOffsets(random: Random, nodes: number): number[] {
+  const spreadMs = weighted(random, [
+    [10, 5],
+    [3_000, 3],
+    [9_000, 2],
+    [15_000, 1],
+  ] as const);
+  return Array.from({ length: nodes }, () => between(random, 0, spreadMs));
+}

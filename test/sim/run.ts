@@ -1,0 +1,159 @@
+/**
+ * One run of one seed: a safety phase, in which anything may happen and nothing wrong may be done; then everything is
+ * healed, and the cluster must converge and serve within a bound; then the clients stop, and nothing may be left over.
+ */
+import { AssertionFailed } from '../../src/base/assert.js';
+import { between, stream } from './chance.js';
+import { planFaults } from './faults.js';
+import { Inflictor } from './inflict.js';
+import { drawParameters } from './parameters.js';
+import type { RunOptions, RunResult } from './result.js';
+import { settled, World } from './world.js';
+
+/** Service within so many election time-outs after everything was healed, and as many TTLs. */
+const LIVE_ELECTIONS = 40;
+const LIVE_TTLS = 3;
+
+/** Runs `seed`. Equal seeds on equal sources give equal results. Never rejects. */
+export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunResult> {
+  const run = new Run(seed, options);
+  const onRejection = (error: unknown): void => {
+    run.threw(error);
+  };
+  process.on('unhandledRejection', onRejection);
+  try {
+    await run.go();
+  } catch (error) {
+    run.threw(error);
+  } finally {
+    process.off('unhandledRejection', onRejection);
+  }
+  return run.result();
+}
+
+class Run {
+  readonly #seed: number;
+  readonly #options: RunOptions;
+  readonly #world: World;
+  readonly #inflictor: Inflictor;
+  readonly #faults: readonly string[];
+
+  constructor(seed: number, options: RunOptions) {
+    this.#seed = seed;
+    this.#options = options;
+    const parameters = drawParameters(seed);
+    this.#world = new World(parameters, options.judges ?? 'all');
+    this.#inflictor = new Inflictor(this.#world);
+    const plan = planFaults(parameters).filter(({ number }) => options.without?.has(number) !== true);
+    for (const fault of plan) {
+      this.#world.scheduler.after(fault.at, () => {
+        this.#inflictor.inflict(fault);
+      });
+    }
+    this.#faults = plan.map(
+      ({ number, at, kind, ms }) => `${number}: ${kind} at ${at.toFixed(0)} ms for ${ms.toFixed(0)} ms`,
+    );
+  }
+
+  async go(): Promise<void> {
+    const world = this.#world;
+    const { durationMs, replica, clients } = world.parameters;
+    const starts = stream(this.#seed, 'starts');
+    for (const member of world.members) world.startLater(member, between(starts, 0, 2 * replica.electionMaxMs));
+    world.clients.start();
+    await this.#runUntil(durationMs, () => false);
+    this.#inflictor.heal();
+    world.story.tell('heal');
+    const ttl = clients.ttlMs[1];
+    const bound = LIVE_ELECTIONS * replica.electionMaxMs + LIVE_TTLS * ttl;
+    await this.#demand('every member runs and has applied the same', bound, () => this.#converged());
+    const probe = world.clients.probe();
+    await this.#demand('a fresh client acquires, renews and releases', bound, () => probe.done);
+    world.clients.stop();
+    // A worker's release is repeated for as long as the lease can live.
+    await this.#demand('every client has ended', bound + 30_000, () => world.clients.idle);
+    await this.#demand('every call has ended', bound + 2_000, () => this.#idle());
+    await this.#demand('every lease has ended', 3 * ttl + bound, () => this.#empty());
+    await this.#demand('every member has applied the same again', bound, () => this.#converged());
+    if (world.failure !== undefined) return;
+    world.compareStates();
+    world.finish();
+  }
+
+  threw(error: unknown): void {
+    const wrong = error instanceof Error ? error : new Error(String(error));
+    if (wrong instanceof AssertionFailed) this.#world.asserted(wrong);
+    else this.#world.fault({ code: 'NOCRASH', text: wrong.stack ?? wrong.message });
+  }
+
+  result(): RunResult {
+    const { failure, scheduler, story, coverage, clients } = this.#world;
+    return {
+      seed: this.#seed,
+      failure,
+      digest: story.digest,
+      events: scheduler.count,
+      grants: clients.grants,
+      counts: Object.fromEntries([...coverage.counts].sort(([left], [right]) => (left < right ? -1 : 1))),
+      trace: failure !== undefined || this.#options.trace === true ? story.lines() : [],
+      faults: this.#faults,
+    };
+  }
+
+  async #runUntil(end: number, condition: () => boolean): Promise<void> {
+    const { scheduler } = this.#world;
+    while (this.#world.failure === undefined && !condition()) {
+      if (!scheduler.runNext(end)) return;
+      await settled();
+    }
+  }
+
+  /** LIVE: `condition` holds within `limitMs`. */
+  async #demand(what: string, limitMs: number, condition: () => boolean): Promise<void> {
+    const world = this.#world;
+    if (world.failure !== undefined) return;
+    await this.#runUntil(world.scheduler.now + limitMs, condition);
+    if (!condition())
+      world.fault({ code: 'LIVE', text: `not within ${Math.round(limitMs)} ms after healing: ${what}` });
+  }
+
+  #converged(): boolean {
+    const leader = this.#world.leader()?.replica?.context;
+    if (leader === undefined) return false;
+    return this.#world.members.every((member) => {
+      if (member.gone) return true;
+      const context = member.replica?.context;
+      return (
+        context !== undefined &&
+        context.applied === leader.applied &&
+        context.raft.commit === leader.raft.commit &&
+        context.raft.log.anchor.index + context.raft.log.entries.length ===
+          leader.raft.log.anchor.index + leader.raft.log.entries.length &&
+        context.applied === context.raft.log.anchor.index + context.raft.log.entries.length
+      );
+    });
+  }
+
+  /** BOUND: nothing waits for anything. */
+  #idle(): boolean {
+    return this.#world.members.every((member) => {
+      const context = member.replica?.context;
+      if (context === undefined) return member.gone;
+      const { calls, held, completed, transfers, leadership, incoming } = context;
+      const open =
+        leadership === undefined ? 0 : leadership.served.size + leadership.rounds.length + leadership.waiting.length;
+      return (
+        calls.size === 0 &&
+        held === 0 &&
+        completed.length === 0 &&
+        transfers.length === 0 &&
+        open === 0 &&
+        incoming === undefined
+      );
+    });
+  }
+
+  #empty(): boolean {
+    return this.#world.members.every((member) => member.gone || member.replica?.context.lease.leases.size === 0);
+  }
+}

@@ -1,0 +1,280 @@
+/** A whole simulated world: machines, members, network, clients and the resource, and everybody who judges them. */
+import type { Incarnation, NodeId } from '../../src/base/ids.js';
+import { createRandom, nextUint32 } from '../../src/base/random.js';
+import { between, stream } from './chance.js';
+import { Clients } from './clients/clients.js';
+import { Coverage } from './coverage.js';
+import { ByteDisk } from './disk/byte-disk.js';
+import { ObjectDisk } from './disk/object-disk.js';
+import { Machine } from './machine.js';
+import { CLUSTER, SimMember } from './member.js';
+import type { Ending } from './member.js';
+import { SimNetwork } from './network/network.js';
+import type { Fault, Observer, Process, Step } from './observation.js';
+import type { Parameters } from './parameters.js';
+import type { Surroundings } from './ports.js';
+import { createReference } from './reference/relation.js';
+import type { RunOptions, RunResult } from './result.js';
+import { Resource } from './resource.js';
+import { Paths } from './safety/paths.js';
+import { Safety } from './safety/safety.js';
+import { Scheduler } from './scheduler.js';
+import { Story } from './story.js';
+
+/** The wall clock of a machine that is right, at true time 0. */
+const START_UNIX_MS = Date.UTC(2026, 11, 2, 12);
+/** A process that ended by itself is started again after this, in milliseconds at least and at most. */
+const RESTART_MS = [20, 600] as const;
+
+/** See the head of the file. */
+export class World {
+  readonly parameters: Parameters;
+  readonly scheduler = new Scheduler();
+  readonly coverage = new Coverage();
+  readonly story = new Story(() => this.scheduler.now);
+  readonly members: readonly SimMember[];
+  readonly network: SimNetwork;
+  readonly clients: Clients;
+  failure: RunResult['failure'];
+  /** A disk was brought back from a copy: what its member had said is not so any more, and nothing is promised. */
+  unjudged = false;
+  readonly #judges: NonNullable<RunOptions['judges']>;
+  readonly #paths = new Paths(this.coverage);
+  readonly #relation: Observer;
+  /** By incarnation. */
+  readonly #safeties = new Map<string, Safety>();
+  /** The one history that may exist since the members were last new. */
+  #incarnation: Incarnation | undefined;
+  #runs = 0;
+  #revision = 0;
+
+  constructor(parameters: Parameters, judges: NonNullable<RunOptions['judges']>) {
+    this.parameters = parameters;
+    this.#judges = judges;
+    const { seed, nodes, codecs, rates, wallOffsetsMs } = parameters;
+    this.#relation = createReference((fault) => {
+      this.#fail('relation', fault);
+    });
+    this.network = new SimNetwork(this.surroundings('network'), { ...parameters.network, codecs });
+    const names = Array.from({ length: nodes }, (_, at) => `n${at + 1}` as NodeId);
+    const addresses = names.map((node) => ({ node, peerAddress: `${node}:7201` }));
+    const machines = stream(seed, 'machines');
+    this.members = names.map((node, at) => {
+      const machine = new Machine(
+        this.scheduler,
+        rates[at] ?? 1,
+        between(machines, 0, 1e6),
+        START_UNIX_MS + (wallOffsetsMs[at] ?? 0),
+      );
+      const around = this.surroundings(`disk ${node}`);
+      const disk = codecs
+        ? new ByteDisk(around, { node, cluster: CLUSTER }, parameters.disk)
+        : new ObjectDisk(around, { node, cluster: CLUSTER }, parameters.disk);
+      return new SimMember(node, machine, disk, {
+        ...this.surroundings(`member ${node}`),
+        parameters,
+        network: this.network,
+        observer: this.#observer(),
+        addresses,
+        nextRun: () => ++this.#runs,
+        ended: (member, ending) => {
+          this.#ended(member, ending);
+        },
+      });
+    });
+    const around = this.surroundings('clients');
+    this.clients = new Clients(
+      around,
+      { ...parameters.clients, codecs },
+      () => this.members,
+      new Resource(this.coverage),
+      (fault) => {
+        this.#fail('check', fault);
+      },
+    );
+  }
+
+  /** What a part of the world is given. */
+  surroundings(part: string): Surroundings {
+    return {
+      scheduler: this.scheduler,
+      random: stream(this.parameters.seed, part),
+      coverage: this.coverage,
+      trace: (line) => {
+        this.story.tell(line);
+      },
+    };
+  }
+
+  /** Something that must hold does not. The first one counts. */
+  fault(fault: Fault): void {
+    this.#fail('check', fault);
+  }
+
+  /** Starts a member after some milliseconds, unless it runs then. */
+  startLater(member: SimMember, ms: number): void {
+    this.scheduler.after(ms, () => {
+      if (!member.gone) member.start();
+    });
+  }
+
+  /** The members are new from here: another history may begin. */
+  formingAnew(): void {
+    this.#incarnation = undefined;
+  }
+
+  /** A member's disk is not what it was. */
+  forget(member: SimMember): void {
+    const process = member.member;
+    if (process === undefined) return;
+    for (const safety of this.#safeties.values()) safety.forget({ member: process });
+  }
+
+  /** The replica that leads in the greatest term and serves. */
+  leader(): SimMember | undefined {
+    let best: { readonly member: SimMember; readonly term: number } | undefined;
+    for (const member of this.members) {
+      const leadership = member.replica?.context.leadership;
+      if (member.paused || leadership?.ready === undefined) continue;
+      if (best === undefined || leadership.term > best.term) best = { member, term: leadership.term };
+    }
+    return best?.member;
+  }
+
+  /** Compares the whole states of all running members, by index. */
+  compareStates(): void {
+    for (const member of this.members) {
+      const { replica } = member;
+      if (replica === undefined || member.process === undefined) continue;
+      this.#safeties.get(replica.context.genesis.incarnation)?.compareNow(member.process, replica.context);
+    }
+  }
+
+  /** Nobody is asked any more. */
+  finish(): void {
+    this.clients.finish();
+    for (const each of [this.#relation, this.clients.observer]) each.finished?.();
+  }
+
+  /** The product asserted something that does not hold. */
+  asserted(error: Error): void {
+    this.#fail('assertion', { code: 'NOCRASH', text: error.stack ?? error.message });
+  }
+
+  #fail(by: NonNullable<RunResult['failure']>['by'], fault: Fault): void {
+    if (this.#judges === 'relation' && by === 'check') return;
+    if (this.#judges === 'checks' && by === 'relation') return;
+    if (this.unjudged) {
+      this.coverage.count('broken after a roll-back');
+      return;
+    }
+    this.failure ??= { ...fault, by, at: this.scheduler.now };
+  }
+
+  #observer(): Observer {
+    const all = (): readonly Observer[] => [this.#relation, this.#paths, this.clients.observer];
+    return {
+      started: (process, loaded, context) => {
+        this.#begins(process);
+        this.#safety(process).started(process, loaded, context);
+        for (const each of all()) each.started(process, loaded, context);
+      },
+      stepped: (step) => {
+        this.story.stepped(step);
+        this.#safety(step.process).stepped(step);
+        for (const each of all()) each.stepped(step);
+        this.#note(step);
+      },
+      ended: (process) => {
+        this.#safety(process).ended();
+        for (const each of all()) each.ended(process);
+      },
+    };
+  }
+
+  /** Forming ends in one history, whose tokens are greater than all before it (F1–F3). */
+  #begins(process: Process): void {
+    const { incarnation, history } = process.genesis;
+    if (this.#incarnation === incarnation) return;
+    if (this.#incarnation !== undefined) {
+      this.fault({ code: 'FORM', text: `${process.member.node} begins ${incarnation}, others ${this.#incarnation}` });
+      return;
+    }
+    this.#incarnation = incarnation;
+    const ahead = history.base > this.#revision;
+    this.coverage.count(ahead ? 'history begun' : 'history begun behind an older one');
+    this.clients.incarnationChanged(incarnation, ahead);
+  }
+
+  #safety({ genesis }: Process): Safety {
+    const known = this.#safeties.get(genesis.incarnation);
+    if (known !== undefined) return known;
+    const safety = new Safety(
+      (fault) => {
+        this.#fail('check', fault);
+      },
+      {
+        entry: (entry, command, revision) => {
+          this.#revision = Math.max(this.#revision, revision);
+          this.#paths.applied(command, entry.term);
+        },
+        expired: (domain, token, at) => {
+          this.clients.expired(domain, token, at);
+        },
+      },
+    );
+    this.#safeties.set(genesis.incarnation, safety);
+    return safety;
+  }
+
+  #note({ context, process }: Step): void {
+    const { base, start } = process.genesis.history;
+    const { log } = context.raft;
+    this.#revision = Math.max(this.#revision, base + log.anchor.index + log.entries.length - start);
+  }
+
+  #ended(member: SimMember, ending: Ending): void {
+    const random = createRandom(nextUint32(stream(this.parameters.seed, `${member.node} ${this.scheduler.count}`)));
+    const again = between(random, ...RESTART_MS);
+    switch (ending.type) {
+      case 'stopped':
+        this.coverage.count('stopped in order');
+        this.startLater(member, again);
+        return;
+      case 'assertion':
+        this.asserted(ending.error);
+        return;
+      case 'disk': {
+        const injected = 'code' in ending.error && (ending.error.code === 'EIO' || ending.error.code === 'ENOSPC');
+        if (!injected) this.asserted(ending.error);
+        else this.startLater(member, again);
+        return;
+      }
+      case 'refused':
+        this.#refused(member, ending, again);
+    }
+  }
+
+  #refused(member: SimMember, ending: Extract<Ending, { type: 'refused' }>, again: number): void {
+    if (member.flipped || member.wiped) {
+      this.coverage.count(member.wiped ? 'wiped member refused' : 'damaged directory refused');
+      member.gone = true;
+      return;
+    }
+    if (ending.where === 'forming' && ending.message.includes('wall clock')) {
+      // The operator does what the message says.
+      this.coverage.count('forming refused for its clocks');
+      for (const each of this.members) each.machine.jumpWall(START_UNIX_MS + this.scheduler.now - each.machine.wallMs);
+      this.startLater(member, again);
+      return;
+    }
+    this.fault({ code: 'REFUSED', text: `${member.node}: ${ending.message}` });
+  }
+}
+
+/** Lets every promise that can settle do so. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
