@@ -31,6 +31,8 @@ export interface Shape {
   readonly lostPercent: number;
   /** How many finished requests the state remembers. */
   readonly keep: number;
+  /** After how much of its TTL a lease that is not renewed ends. 1.01 is right; below 0.97 no history holds for long. */
+  readonly expiry: number;
 }
 
 /** A history and, for the judge's facts, what its log granted. */
@@ -190,7 +192,7 @@ class World {
 
   #confirm(domain: Domain, token: Revision): void {
     const lease = leaseOf(this.#state, domain);
-    if (lease?.token === token) this.#deadlines.set(token, this.#now + lease.ttlMs * 1.01 + 100);
+    if (lease?.token === token) this.#deadlines.set(token, this.#now + lease.ttlMs * this.#shape.expiry);
   }
 
   #expire(): void {
@@ -220,14 +222,11 @@ function commandOf(call: Ending): Command {
 }
 
 function answerOf(result: Result): Answer | undefined {
-  switch (result.type) {
-    case 'released':
-      return { type: 'release', released: result.released, ended: result.released ? undefined : result.ended };
-    case 'withdrawn':
-      return { type: 'withdraw' };
-    case 'forceReleased':
-      return { type: 'forceRelease', released: result.released, currentToken: result.currentToken };
-    default:
-      return undefined;
+  if (result.type === 'released') {
+    return { type: 'release', released: result.released, ended: result.released ? undefined : result.ended };
   }
+  if (result.type === 'forceReleased') {
+    return { type: 'forceRelease', released: result.released, currentToken: result.currentToken };
+  }
+  return result.type === 'withdrawn' ? { type: 'withdraw' } : undefined;
 }
