@@ -59,7 +59,8 @@ function report({ violations, counts, faults, skipped, kept, tookMs }: ChaosResu
   const wrong = [...violations];
   if (counts.grants === 0 || counts.writes === 0)
     wrong.push('nothing was granted, or nothing written: this run says nothing');
-  if (process.env['FENCEPOST_FORBID_SKIPS'] === '1') wrong.push(...skipped.map((text) => `nothing may be skipped here: ${text}`));
+  if (process.env['FENCEPOST_FORBID_SKIPS'] === '1')
+    wrong.push(...skipped.map((text) => `nothing may be skipped here: ${text}`));
   const never = [...faults].filter(([, count]) => count === 0).map(([name]) => name);
   if (minutes >= LONG && !early.signal.aborted && never.length > 0) wrong.push(`never happened: ${never.join(', ')}`);
   for (const text of wrong.slice(0, 20)) console.log(`VIOLATION  ${text}`);
