@@ -1,4 +1,5 @@
 /** Runs a TypeScript module of the tests, which Node alone cannot load. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkNode, install, root } from '../prepare.js';
 
@@ -9,7 +10,8 @@ import { checkNode, install, root } from '../prepare.js';
  */
 export async function runTypeScript(path) {
   checkNode();
-  install();
+  // Only in a fresh clone: a copy of the repository may share its packages with others that are at work.
+  if (!existsSync(join(root, 'node_modules/vite'))) install();
   process.chdir(root);
   const { runnerImport } = await import('vite');
   /** @type {{ module: { main: (args: readonly string[], say: (line: string) => void) => Promise<number> } }} */
