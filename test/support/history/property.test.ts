@@ -57,7 +57,7 @@ describe('one thing wrong', () => {
       const wrong = corrupt(operations, how, createRandom(seed));
       return wrong === undefined ? [] : [judge(wrong, { granted }).type];
     });
-    expect(verdicts.length).toBeGreaterThan(20);
+    expect(verdicts.length).toBeGreaterThan(10);
     expect(verdicts).not.toContain('unknown');
     const found = verdicts.filter((verdict) => verdict === 'violated').length;
     expect(found / verdicts.length).toBeGreaterThanOrEqual(MAY_BE_RIGHT[how] ?? FOUND);
