@@ -46,7 +46,6 @@ export class DiskWorld {
 
   /** One task, and all that promises make of it; false when there is none. */
   async step(): Promise<boolean> {
-    await drained();
     if (!this.scheduler.runNext(Infinity)) return false;
     await drained();
     return true;
@@ -54,6 +53,7 @@ export class DiskWorld {
 
   /** At most `count` tasks. */
   async steps(count: number): Promise<void> {
+    await drained();
     for (let done = 0; done < count; done++) if (!(await this.step())) return;
   }
 
@@ -64,11 +64,11 @@ export class DiskWorld {
       settled = true;
     };
     promise.then(end, end);
-    for (;;) {
-      await drained();
-      if (settled) return promise;
+    await drained();
+    while (!settled) {
       if (!(await this.step())) throw new Error('nothing is left to do, and the promise has not settled');
     }
+    return promise;
   }
 
   /** An empty disk becomes a member's. */
