@@ -8,7 +8,6 @@ import type { Server, Surroundings } from '../ports.js';
 import type { Write } from '../resource.js';
 import type { Attempts } from './attempts.js';
 import type { ClientLinks } from './network.js';
-import type { ClientProcess } from './process.js';
 
 /** See the head of the file. */
 export interface ClientPorts {
@@ -31,13 +30,13 @@ export interface ClientPorts {
 
 /** One client machine. */
 export interface SimClient {
-  /** The process that lives now. */
-  readonly process: ClientProcess | undefined;
   start(): void;
   /** No new work. */
   stop(): void;
   /** Nothing of it is under way any more; only after {@link stop}. */
   readonly idle: boolean;
+  /** Timers that closed clients have left behind. */
+  readonly leaked: number;
   /** What it claims to hold at this very moment, by its own clocks; nothing while it stands still. */
   claims(): readonly Claim[];
   halt(why: 'stopped' | 'asleep'): void;

@@ -17,7 +17,7 @@ interface Run {
   readonly served: boolean;
 }
 
-const RUN_MS = 12_000;
+const RUN_MS = 7_000;
 
 async function run(seed: number, wrong: Wrong, codecs: boolean): Promise<Run> {
   const scheduler = new Scheduler();
@@ -75,7 +75,7 @@ async function run(seed: number, wrong: Wrong, codecs: boolean): Promise<Run> {
   const probe = clients.probe();
   await until(scheduler.now + 10_000, () => probe.done);
   clients.stop();
-  await until(scheduler.now + 40_000);
+  await until(scheduler.now + 60_000, () => clients.idle);
   if (faults.length === 0) clients.finish();
   return { faults, coverage, clients, served: probe.done };
 }
@@ -86,7 +86,7 @@ const WRONG: readonly (readonly [Wrong, readonly string[]])[] = [
   ['repeats tokens', ['SHARED', 'REVIVED']],
   ['tokens fall', ['TOKEN']],
   ['renews what is over', ['REVIVED', 'OVERLAP', 'EARLY']],
-  ['forgets requests', ['ONCE']],
+  ['forgets requests', ['ONCE', 'LEASE']],
   ['fails inside', ['INTERNAL']],
 ];
 
@@ -94,7 +94,6 @@ describe('clients against one lease table', () => {
   it.each([
     [1, false],
     [2, true],
-    [3, false],
   ])('find nothing wrong with a right one (seed %i, codecs %s)', async (seed, codecs) => {
     const { faults, coverage, clients, served } = await run(seed, 'nothing', codecs);
     expect(faults).toEqual([]);

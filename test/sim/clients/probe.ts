@@ -10,7 +10,8 @@ import { clientSurroundings } from './surroundings.js';
 
 /** See the head of the file. Tries again until it succeeds: whoever asks for it sets the bound. */
 export class Probe implements SimClient {
-  readonly process: ClientProcess;
+  readonly leaked = 0;
+  readonly #process: ClientProcess;
   done = false;
   readonly #ports: ClientPorts;
   readonly #domain: Domain;
@@ -19,7 +20,7 @@ export class Probe implements SimClient {
     const { surroundings, machine } = ports;
     this.#ports = ports;
     this.#domain = domain;
-    this.process = new ClientProcess(machine, surroundings.scheduler, surroundings.random);
+    this.#process = new ClientProcess(machine, surroundings.scheduler, surroundings.random);
   }
 
   get idle(): boolean {
@@ -28,7 +29,7 @@ export class Probe implements SimClient {
 
   start(): void {
     const { surroundings, servers, links, attempts, codecs, name, report } = this.#ports;
-    const { process } = this;
+    const process = this.#process;
     const endpoints = servers().map(({ node }) => endpointOf(node));
     const open = simChannels({ surroundings, process, links, attempts, client: name, life: name, servers, codecs });
     const client = new Client({ endpoints, holder: name }, clientSurroundings(process, surroundings.random), open);
@@ -59,7 +60,7 @@ export class Probe implements SimClient {
       try {
         const lease = await client.acquire(this.#domain, { ttlMs: Math.ceil(ttlMs), waitMs: Math.ceil(2 * ttlMs) });
         await new Promise<void>((resolve) => {
-          this.process.after(1.2 * ttlMs, resolve);
+          this.#process.after(1.2 * ttlMs, resolve);
         });
         const kept = lease.isHeld();
         await lease.release();

@@ -18,7 +18,6 @@ export class ClientProcess {
   /** What keeps it from running: it was stopped (SIGSTOP), or its machine sleeps. */
   readonly #halts = new Set<'stopped' | 'asleep'>();
   #kept: (() => void)[] = [];
-  #timers = 0;
   #ended = false;
   readonly #atEnd = new Set<() => void>();
 
@@ -38,20 +37,12 @@ export class ClientProcess {
     return this.#ended;
   }
 
-  /** Timers that are set and have neither fired nor been cancelled. */
-  get timers(): number {
-    return this.#timers;
-  }
-
   /** Calls `fire` once when the monotonic clock has counted `ms`, unless the function that it returns was called before. */
   after(ms: number, fire: () => void): () => void {
     const dueMs = this.machine.monotonicMs + Math.max(LEAST_TIMER_MS, ms);
     let open = true;
-    this.#timers++;
     const close = (): void => {
-      if (!open) return;
       open = false;
-      this.#timers--;
     };
     const look = (): void => {
       if (!open) return;

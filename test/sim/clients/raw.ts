@@ -49,6 +49,7 @@ const ACTS = [
 export class RawClient implements SimClient {
   /** Its calls end by themselves. */
   readonly idle = true;
+  readonly leaked = 0;
   readonly #ports: ClientPorts;
   readonly #random: Random;
   #process: ClientProcess;
@@ -74,10 +75,6 @@ export class RawClient implements SimClient {
     this.#ports = ports;
     this.#random = ports.surroundings.random;
     this.#process = new ClientProcess(ports.machine, ports.surroundings.scheduler, this.#random);
-  }
-
-  get process(): ClientProcess {
-    return this.#process;
   }
 
   start(): void {
@@ -278,7 +275,7 @@ export class RawClient implements SimClient {
     const timeoutMs = weighted(this.#random, [
       [skewed(this.#random, 300, 4_000), 75],
       [skewed(this.#random, 2, 80), 15],
-      [10_000, 10],
+      [8_000, 10],
     ] as const);
     const process = this.#process;
     const sentMs = this.#ports.machine.uptimeMs;

@@ -13,10 +13,18 @@ const UPTIME_STEP_MS = 16;
 /** By how much a client may read too little time after a suspend that its uptime did not clearly show. */
 export const UPTIME_SLACK_MS = UPTIME_QUANTUM_MS + UPTIME_STEP_MS;
 
+/** {@link Surroundings} that count what the client leaves behind. */
+export interface ClientSurroundings extends Surroundings {
+  /** Timers of the client that have neither fired nor been cancelled. */
+  openTimers(): number;
+}
+
 /** See the head of the file. */
-export function clientSurroundings(process: ClientProcess, random: Random): Surroundings {
+export function clientSurroundings(process: ClientProcess, random: Random): ClientSurroundings {
   const { machine } = process;
+  let timers = 0;
   return {
+    openTimers: () => timers,
     clocks: {
       read: () => ({
         monotonicMs: machine.monotonicMs,
@@ -25,7 +33,24 @@ export function clientSurroundings(process: ClientProcess, random: Random): Surr
       }),
       uptimeStepMs: () => UPTIME_STEP_MS,
     },
-    timers: { set: (delayMs, fire) => process.after(delayMs, fire) },
+    timers: {
+      set: (delayMs, fire) => {
+        let open = true;
+        const close = (): void => {
+          if (open) timers--;
+          open = false;
+        };
+        timers++;
+        const cancel = process.after(delayMs, () => {
+          close();
+          fire();
+        });
+        return () => {
+          close();
+          cancel();
+        };
+      },
+    },
     random: () => nextUint32(random) / 2 ** 32,
     newRequestId: () => requestId(random),
   };

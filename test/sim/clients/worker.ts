@@ -13,6 +13,7 @@ import { endpointOf, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
 import { ClientProcess } from './process.js';
 import { UPTIME_SLACK_MS, clientSurroundings } from './surroundings.js';
+import type { ClientSurroundings } from './surroundings.js';
 
 /** Acts that one worker has under way at once. */
 const MAX_BUSY = 3;
@@ -21,6 +22,7 @@ const MAX_BUSY = 3;
 interface Life {
   readonly process: ClientProcess;
   readonly client: Client;
+  readonly around: ClientSurroundings;
   /** Handles that were handed out, with what is done under them. */
   readonly leases: Set<Lease>;
 }
@@ -36,15 +38,12 @@ export class Worker implements SimClient {
   #asleep = false;
   #asleepOnce = false;
   #stoodSince: number | undefined;
+  #leaked = 0;
   readonly #closing = new Set<Life>();
 
   constructor(ports: ClientPorts) {
     this.#ports = ports;
     this.#random = ports.surroundings.random;
-  }
-
-  get process(): ClientProcess | undefined {
-    return this.#life?.process;
   }
 
   start(): void {
@@ -62,6 +61,10 @@ export class Worker implements SimClient {
   /** True when nothing of it is under way any more. */
   get idle(): boolean {
     return this.#closing.size === 0;
+  }
+
+  get leaked(): number {
+    return this.#leaked;
   }
 
   claims(): readonly Claim[] {
@@ -110,8 +113,8 @@ export class Worker implements SimClient {
       holder: life,
       callTimeoutMs: skewedInt(this.#random, 300, 6_000),
     };
-    const client = new Client(options, clientSurroundings(process, this.#random), open);
-    this.#life = { process, client, leases: new Set() };
+    const around = clientSurroundings(process, this.#random);
+    this.#life = { process, client: new Client(options, around, open), around, leases: new Set() };
   }
 
   /** The next act, some time from now. The loop is the world's, not the process's: a dead process is followed by another. */
@@ -265,6 +268,7 @@ export class Worker implements SimClient {
     this.#closing.add(life);
     const end = (): void => {
       this.#closing.delete(life);
+      this.#leaked += life.around.openTimers();
     };
     life.client.close().then(end, (error: unknown) => {
       end();
