@@ -132,6 +132,13 @@ describe('a process that ends', () => {
     expect(sorted(n1.typesSince(before))).toEqual(sorted([...ALL_ENDED, 'probed']));
     expect(world.coverage.counts.get('stream ended by keep-alive')).toBe(6);
     expect(await probe(world, n1, n2)).toBe('other');
+    // Nothing comes back from a dial: each is given up after two seconds only, with what waited for it.
+    const lost = n1.count('unreachable');
+    for (let step = 0; step < 200; step++) {
+      n1.beat(n2, step);
+      await world.run(100);
+    }
+    expect([9, 10, 11]).toContain(n1.count('unreachable') - lost);
   });
 
   test('a machine that has power again resets the streams of its last life', async () => {

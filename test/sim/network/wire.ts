@@ -169,7 +169,8 @@ export class Pipe {
 
   #arrived(parcel: Parcel): void {
     if (this.#closed) return;
-    if (this.#held.length > 0 || this.#isBlocked(parcel)) {
+    // The end of a cut releases all that waits: nothing comes past it here.
+    if (this.#isBlocked(parcel)) {
       this.#held.push(parcel);
       this.#wire.waits(this, true);
       return;
