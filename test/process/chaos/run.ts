@@ -31,8 +31,8 @@ export interface ChaosSettings extends StageSettings {
   readonly ms: number;
   /** Every so many milliseconds a line. */
   readonly print: (line: string) => void;
-  /** Ends the run early. */
-  readonly signal: AbortSignal;
+  /** Aborted by the caller or by the run itself: no more faults. */
+  readonly end: AbortController;
 }
 
 /** What came of it. */
@@ -57,19 +57,25 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
   const faults = new Map<string, number>();
   const skipped = typeof stage.disk === 'string' ? [`disk full: ${stage.disk}`] : [];
   const wrong = (): string[] => [...judge.violations, ...stage.violations()];
-  const stop = new AbortController();
+  const { end } = settings;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let failed = false;
   /** What fails here is a violation too, and nothing goes on beside it. */
   const guarded = async (work: Promise<void>): Promise<void> => {
     try {
       await work;
     } catch (error) {
       judge.violations.add(error instanceof Error ? (error.stack ?? error.message) : String(error));
-      stop.abort();
+      failed = true;
+      end.abort();
     }
   };
   try {
     await guarded(stage.start());
-    const end = AbortSignal.any([settings.signal, stop.signal, AbortSignal.timeout(settings.ms)]);
+    // Not AbortSignal.timeout and .any: Node 20 may collect them as garbage before they abort.
+    timer = setTimeout(() => {
+      end.abort();
+    }, settings.ms);
     const random = createRandom(settings.seed);
     const lanes = [
       [...NODE_FAULTS, ...(typeof stage.disk === 'string' ? [] : DISK_FAULTS)],
@@ -77,19 +83,22 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       CLIENT_FAULTS,
     ];
     for (const fault of lanes.flat()) faults.set(fault.name, 0);
-    const striking = lanes.map((lane) => guarded(strike(stage, lane, createRandom(nextUint32(random)), faults, end)));
+    const striking = lanes.map((lane) =>
+      guarded(strike(stage, lane, createRandom(nextUint32(random)), faults, end.signal)),
+    );
     const over = new AbortController();
     const look = (): void => {
-      if (wrong().length > 0) stop.abort();
+      if (wrong().length > 0) end.abort();
     };
     const watching = guarded(watch(stage, judge, settings.print, look, over.signal));
     await Promise.all(striking);
-    if (!stop.signal.aborted) await guarded(heal(stage));
+    if (!failed) await guarded(heal(stage));
     over.abort();
     await watching;
     for (const event of stage.tail.read(true)) judge.add(event);
     judge.look(Infinity);
   } finally {
+    clearTimeout(timer);
     await stage.close(wrong().length > 0);
   }
   const violations = wrong();
