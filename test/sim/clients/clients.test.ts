@@ -17,7 +17,7 @@ interface Run {
   readonly served: boolean;
 }
 
-const RUN_MS = 7_000;
+const RUN_MS = 12_000;
 
 async function run(seed: number, wrong: Wrong, codecs: boolean): Promise<Run> {
   const scheduler = new Scheduler();
