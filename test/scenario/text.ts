@@ -5,6 +5,7 @@
  */
 import type { DirectoryId, NodeId } from '../../src/base/ids.js';
 import type { Configuration, Entry, Member, Message, Position } from '../../src/raft/types.js';
+import { encodeConfiguration } from '../../src/wire/configuration.js';
 
 /** The member `name` in its `generation`th data directory (1 = the one that the configuration lists). */
 export function member(name: string, generation = 1): Member {
@@ -74,7 +75,10 @@ export function parseLog(text: string, previous: number): Entry[] {
     const [term = '', content] = word.split(/:(.*)/);
     const base = { index: previous + 1 + at, term: Number(term), payload: new Uint8Array() };
     if (content === undefined) return { ...base, kind: 'noop' };
-    if (content.startsWith('{')) return { ...base, kind: 'configuration', configuration: parseConfiguration(content) };
+    if (content.startsWith('{')) {
+      const configuration = parseConfiguration(content);
+      return { ...base, kind: 'configuration', payload: encodeConfiguration(configuration), configuration };
+    }
     return { ...base, kind: 'command', payload: payloadOf(content) };
   });
 }
