@@ -34,13 +34,15 @@ export function checkAuthority(grounds: Grounds, call: OpenCall, result: CallRes
     if (result.type !== 'failure') return;
     const { reason } = result.failure;
     if (reason === 'REQUEST_TOO_OLD') needDecision(grounds, call, 'REQUEST_TOO_OLD', ({ type }) => type === 'tooOld');
-    if (reason === 'REQUEST_ID_REUSED') needDecision(grounds, call, 'REQUEST_ID_REUSED', ({ type }) => type === 'reused');
+    if (reason === 'REQUEST_ID_REUSED')
+      needDecision(grounds, call, 'REQUEST_ID_REUSED', ({ type }) => type === 'reused');
   }
 }
 
 /** That nothing was done is said only when nothing can have been. */
 function checkNotDone({ calls, fail }: Grounds, call: OpenCall): void {
-  if (call.attempted || call.forwardedTo !== undefined) fail(`says that nothing came of call ${call.id}, which was passed on`);
+  if (call.attempted || call.forwardedTo !== undefined)
+    fail(`says that nothing came of call ${call.id}, which was passed on`);
   const subject = subjectOf(call.call);
   if (subject === undefined) return;
   const decided = calls.decided.get(subject)?.filter(({ index }) => index > call.since.index) ?? [];
@@ -130,7 +132,9 @@ function needRound({ model, fail }: Grounds, clock: LeaderClock, call: OpenCall)
   const confirmed = model.facts.led.get(clock.term)?.confirmed ?? 0;
   const sent = clock.rounds[confirmed] ?? 0;
   if (sent < call.since.step) {
-    fail(`answers call ${call.id}, confirmed by round ${confirmed} of step ${sent}; the call came in step ${call.since.step}`);
+    fail(
+      `answers call ${call.id}, confirmed by round ${confirmed} of step ${sent}; the call came in step ${call.since.step}`,
+    );
   }
 }
 
@@ -158,7 +162,8 @@ function needFate(
 ): void {
   const key = leaseKey(lease);
   const expire = clock.expires.get(key);
-  if (expire !== undefined && expire.step < step) fail(`says that ${key} lives while its Expire ${expire.index} is open`);
+  if (expire !== undefined && expire.step < step)
+    fail(`says that ${key} lives while its Expire ${expire.index} is open`);
   if (!call.flagged.has(key)) return;
   const live = leases.live.get(lease.domain);
   // It has ended since, within this step.

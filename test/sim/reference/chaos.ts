@@ -3,10 +3,9 @@ import type { Domain, RequestId } from '../../../src/base/ids.js';
 import { createRandom, nextInt } from '../../../src/base/random.js';
 import type { Random } from '../../../src/base/random.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
-import type { Revision } from '../../../src/base/revision.js';
 import type { Call, LeaseRef } from '../../../src/base/api.js';
 import type { ClusterCall } from '../../support/memory-cluster.js';
-import type { Fault } from '../observation.js';
+import type { Fault, Observer } from '../observation.js';
 import { ObservedCluster } from './observed-cluster.js';
 import { Relation } from './relation.js';
 
@@ -23,15 +22,22 @@ export interface ChaosResult {
 
 class Stop extends Error {}
 
-/** Runs one seed to its end or its first fault. */
-export async function runChaos(seed: number, virtualMs: number): Promise<ChaosResult> {
+/**
+ * Runs one seed to its end or its first fault. `between` may stand between the run and the relation, to show it
+ * something else than what happened.
+ */
+export async function runChaos(
+  seed: number,
+  virtualMs: number,
+  between: (relation: Observer) => Observer = (relation) => relation,
+): Promise<ChaosResult> {
   const random = createRandom(seed);
   let fault: Fault | undefined;
   let error: Error | undefined;
   const relation = new Relation((found) => {
     fault = found;
   });
-  const cluster = new ObservedCluster(relation, {
+  const cluster = new ObservedCluster(between(relation), {
     seed,
     nodes: [3, 5, 3, 1, 3, 4][seed % 6] ?? 3,
     finishedRequests: nextInt(random, 3, 50),
@@ -121,7 +127,7 @@ class ChaosClient {
           holder: 'chaos',
           ttlMs: 3_000,
           metadata: [],
-          seenRevision: this.#int(0, 3) === 0 ? ((lease.token as number) as Revision) : ZERO_REVISION,
+          seenRevision: this.#int(0, 3) === 0 ? lease.token : ZERO_REVISION,
         };
     }
   }

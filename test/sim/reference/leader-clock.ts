@@ -106,7 +106,8 @@ export class LeaderClock {
             fail(`expires ${leaseKey(key)} ${timed.deadline - nowMs} ms early`);
           }
           const version = state.live.get(key.domain)?.version;
-          if (version !== key.version) fail(`expires ${leaseKey(key)} as version ${key.version}, not ${version ?? 'none'}`);
+          if (version !== key.version)
+            fail(`expires ${leaseKey(key)} as version ${key.version}, not ${version ?? 'none'}`);
           if (this.expires.has(leaseKey(key))) fail(`expires ${leaseKey(key)} twice`);
           this.expires.set(leaseKey(key), { index, step });
         }
@@ -130,7 +131,8 @@ export class LeaderClock {
       case 'endHold':
         if (command.term !== this.term) fail(`proposes an EndHold of term ${command.term} in term ${this.term}`);
         if (!state.holding) fail('ends a hold that there is not');
-        if (nowMs - this.readyAt < holdMs - EPSILON_MS) fail(`ends the hold after ${nowMs - this.readyAt} of ${holdMs} ms`);
+        if (nowMs - this.readyAt < holdMs - EPSILON_MS)
+          fail(`ends the hold after ${nowMs - this.readyAt} of ${holdMs} ms`);
         return;
       case 'acquire':
       case 'withdraw':

@@ -17,9 +17,7 @@ export function compareLeases(model: LeaseModel, state: State, all: boolean, fai
     const known = state.requests.known.get(id as RequestId);
     const own = model.ids.get(id);
     const same =
-      own !== undefined && 'version' in own
-        ? known === own.domain
-        : typeof known !== 'string' && sameOver(own, known);
+      own !== undefined && 'version' in own ? known === own.domain : typeof known !== 'string' && sameOver(own, known);
     if (!same) fail(`request ${id} is ${idText(known)} and should be ${idText(own)}`);
   }
   model.touchedIds.clear();
@@ -65,7 +63,8 @@ export function checkCut(model: LeaseModel, table: Table, { changes }: Cut, fail
   for (const domain of table.changed) {
     if (model.live.has(domain) && !leases.has(domain)) fail(`a cut lacks the changed lease of ${domain}`);
   }
-  if (table.domains.size !== model.live.size) fail(`the table has ${table.domains.size} domains, not ${model.live.size}`);
+  if (table.domains.size !== model.live.size)
+    fail(`the table has ${table.domains.size} domains, not ${model.live.size}`);
   for (const request of model.over) {
     if (request.finishedAt > table.revision && !over.has(request)) fail(`a cut lacks the end of ${request.requestId}`);
   }

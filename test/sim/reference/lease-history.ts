@@ -31,14 +31,16 @@ export class LeaseHistory {
     const known = this.#entries.get(entry.index);
     if (known !== undefined) {
       if (!sameEntry(known.entry, entry)) {
-        fail(`applies entry ${entry.index} of term ${entry.term}; another member applied one of term ${known.entry.term}`);
+        fail(
+          `applies entry ${entry.index} of term ${entry.term}; another member applied one of term ${known.entry.term}`,
+        );
       }
       return known.command;
     }
     const command = entry.kind === 'command' ? decode(entry.payload) : undefined;
     this.#entries.set(entry.index, { entry, command });
     const frontier = this.#frontier;
-    for (let next = this.#entries.get(frontier.index + 1); next !== undefined; ) {
+    for (let next = this.#entries.get(frontier.index + 1); next !== undefined;) {
       frontier.apply(next.entry.term, next.command);
       if (frontier.index % EVERY === 0) this.#states.set(frontier.index, frontier.copy());
       next = this.#entries.get(frontier.index + 1);

@@ -197,7 +197,16 @@ export class LeaseModel {
   #withdraw({ requestId, domain, owner }: CommandOf<'withdraw'>): Outcome {
     const known = this.ids.get(requestId);
     if (known === undefined) {
-      this.#remember({ requestId, domain, token: undefined, reason: 'withdrawn', by: '', note: '', owner, asked: undefined });
+      this.#remember({
+        requestId,
+        domain,
+        token: undefined,
+        reason: 'withdrawn',
+        by: '',
+        note: '',
+        owner,
+        asked: undefined,
+      });
       return { type: 'withdrawn' };
     }
     if (known.owner !== '' && known.owner !== owner) return { type: 'reused', field: 'owner' };

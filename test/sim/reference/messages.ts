@@ -109,7 +109,9 @@ function checkAppend(model: RaftModel, message: Append, fail: (text: string) => 
   const { log } = model;
   const { prev, entries } = message;
   if (prev.index >= log.anchor.index && log.termAt(prev.index) !== prev.term) {
-    fail(`sends entries after ${prev.index} of term ${prev.term}, its own log has term ${log.termAt(prev.index) ?? 'none'}`);
+    fail(
+      `sends entries after ${prev.index} of term ${prev.term}, its own log has term ${log.termAt(prev.index) ?? 'none'}`,
+    );
   }
   for (const [at, entry] of entries.entries()) {
     const own = log.at(entry.index);
@@ -132,5 +134,6 @@ function checkProof(model: RaftModel, message: AppendReply, fail: (text: string)
   if (result.index > model.facts.stable) {
     fail(`acknowledges ${result.index} before it is durable: ${model.facts.stable} is`);
   }
-  if (model.leaders.get(message.term) !== keyOf(message.to)) fail(`acknowledges to ${message.to.node}, which does not lead`);
+  if (model.leaders.get(message.term) !== keyOf(message.to))
+    fail(`acknowledges to ${message.to.node}, which does not lead`);
 }

@@ -137,7 +137,9 @@ function compareLog(model: RaftModel, { raft }: Readonly<Context>, from: number,
     const entry = entries[at];
     if (entry === undefined || entry === log.entries[at]) continue;
     if (!sameEntry(entry, log.entries[at])) {
-      fail(`entry ${entry.index} of term ${entry.term} is not what it was given, of term ${log.entries[at]?.term ?? 0}`);
+      fail(
+        `entry ${entry.index} of term ${entry.term} is not what it was given, of term ${log.entries[at]?.term ?? 0}`,
+      );
       return;
     }
     log.entries[at] = entry;

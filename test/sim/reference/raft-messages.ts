@@ -104,7 +104,7 @@ function takeEntries(model: RaftModel, { prev, entries, commit, request, term }:
 
 function prove(model: RaftModel, request: number, index: number): void {
   let proofs = model.proofs.get(model.term);
-  if (proofs === undefined) model.proofs.set(model.term, (proofs = new Map()));
+  if (proofs === undefined) model.proofs.set(model.term, (proofs = new Map<number, number>()));
   proofs.set(request, Math.max(proofs.get(request) ?? 0, index));
 }
 
@@ -146,7 +146,7 @@ function takeReply(
   message: Extract<Message, { readonly type: 'appendReply' | 'heartbeatReply' }>,
 ): void {
   const { leading } = model;
-  if (leading === undefined || !leading.others.has(from)) return;
+  if (leading?.others.has(from) !== true) return;
   if (message.type === 'heartbeatReply') {
     leading.heardAt.set(from, model.ticks);
     if (message.round > leading.issued) return;

@@ -117,7 +117,7 @@ export function newFacts(model: Pick<RaftModel, 'stable' | 'leading' | 'leader'>
   return {
     preVotes: new Set(),
     campaigns: [],
-    led: leading === undefined ? new Map() : new Map([[leading.term, leading]]),
+    led: new Map(leading === undefined ? [] : [[leading.term, leading]]),
     stable: model.stable,
     leaders: new Set(leader === undefined ? [] : [leader]),
     lostAt: undefined,
@@ -161,7 +161,7 @@ export function startRaft(self: Member, loaded: Loaded, context: Readonly<Contex
     cutFrom: undefined,
     install: undefined,
     durable: { term: hard.term, vote },
-    votes: vote === undefined ? new Map() : new Map([[hard.term, vote]]),
+    votes: new Map(vote === undefined ? [] : [[hard.term, vote]]),
     campaigns: new Map(),
     leaders: new Map(),
     proofs: new Map(),

@@ -51,3 +51,8 @@ export class Relation implements Observer {
     this.#report({ code: 'REL', text });
   }
 }
+
+/** The relation as a judge of one run. */
+export function createReference(report: Report): Observer {
+  return new Relation(report);
+}

@@ -26,7 +26,7 @@ export class SnapshotIn {
       this.#incoming = { from: sender, first: chunk, sender: from, next: 0, records: 0, last: undefined };
     }
     const incoming = this.#incoming;
-    if (incoming === undefined || incoming.from !== sender || incoming.last !== undefined) return false;
+    if (incoming?.from !== sender || incoming.last !== undefined) return false;
     const { first } = incoming;
     if (first.term !== chunk.term || first.request !== chunk.request || first.meta.index !== chunk.meta.index) {
       return false;

@@ -404,7 +404,8 @@ export class Watched {
       this.#fail(`answers call ${effect.id} of ${from === '' ? 'a client' : from}, which nobody waits for`);
       return;
     }
-    if (effect.type === 'answer' && call.over && result.type !== 'answer') this.#fail(`answers call ${effect.id} twice`);
+    if (effect.type === 'answer' && call.over && result.type !== 'answer')
+      this.#fail(`answers call ${effect.id} twice`);
     if (effect.type === 'answer' && call.passed !== undefined) {
       const { passed } = call;
       const weaker =
