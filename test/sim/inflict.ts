@@ -246,8 +246,10 @@ export class Inflictor {
   }
 
   #disturb(kind: PlannedFault['kind'], member: SimMember, ms: number, random: Random): void {
-    const { members, scheduler, network } = this.#world;
+    const { members, scheduler, network, parameters } = this.#world;
     if (members.length < 2) return;
+    const links = members.flatMap(({ node: from }) => members.map(({ node: to }) => [from, to] as const));
+    const whole = links.filter(([from, to]) => !network.wire.isCut(from, to));
     const shapes = new NetworkFaults(
       { ...this.#world.surroundings('network faults'), random },
       network,
@@ -279,7 +281,7 @@ export class Inflictor {
         shapes.randomGraph(nextInt(random, 100, 700));
         break;
       case 'swizzle':
-        shapes.swizzle(member.node, ms);
+        shapes.swizzle(member.node, Math.min(ms, parameters.durationMs - scheduler.now));
         return;
       case 'clog':
         shapes.clog(ms);
@@ -293,8 +295,9 @@ export class Inflictor {
       default:
         throw new Error(`${kind} is no fault of the network`);
     }
+    const cut = whole.filter(([from, to]) => network.wire.isCut(from, to));
     scheduler.after(ms, () => {
-      network.heal();
+      for (const [from, to] of cut) network.mend(from, to);
     });
   }
 }

@@ -358,10 +358,11 @@ export class SimMember implements Server {
       store,
       time: () => this.#time(),
       schedule: (turn) => {
-        const ms = parameters.turnMs === 0 ? 0 : between(random, 0, parameters.turnMs);
-        scheduler.after(ms, () => {
+        const run = (): void => {
           this.#whenAwake(life, turn);
-        });
+        };
+        if (parameters.turnMs === 0) scheduler.soon(run);
+        else scheduler.after(between(random, 0, parameters.turnMs), run);
       },
       peers,
       clients: {

@@ -76,12 +76,12 @@ export interface Parameters {
 }
 
 const NODES = [
-  [3, 62],
-  [5, 18],
+  [3, 70],
+  [5, 10],
   [1, 5],
   [2, 5],
-  [4, 5],
-  [7, 3],
+  [4, 6],
+  [7, 2],
   [6, 2],
 ] as const;
 
@@ -112,7 +112,7 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    durationMs: between(random, 4, 9) * clients.ttlMs[0],
+    durationMs: between(random, 3, 7) * clients.ttlMs[0],
     faultEveryMs: skewed(random, 150, 2_500),
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
       kind,
@@ -185,11 +185,11 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     workers: nextInt(random, 1, 3),
     raws: nextInt(random, 1, 4),
     domains: weighted(random, [
-      [1, 3],
-      [2, 3],
-      [4, 1],
+      [1, 1],
+      [3, 2],
+      [6, 2],
     ] as const),
-    ttlMs: [least, least * skewed(random, 1.2, 3)],
+    ttlMs: [least, least * skewed(random, 1.1, 2)],
     pauseMs: [1, skewed(random, 10, 300)],
     latencyMs: [0.05, skewed(random, 0.3, electionMaxMs / 8)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,

@@ -14,6 +14,11 @@ import { settled, World } from './world.js';
 const LIVE_ELECTIONS = 40;
 const LIVE_TTLS = 3;
 
+/** Clients that are told to stop begin to within so many milliseconds. */
+const STOPPING_MS = 20;
+/** Tasks between two turns of Node's loop. */
+const TURN_EVERY = 500;
+
 /** Runs `seed`. Equal seeds on equal sources give equal results. Never rejects. */
 export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunResult> {
   const run = new Run(seed, options);
@@ -62,6 +67,8 @@ class Run {
     for (const member of world.members) world.startLater(member, between(starts, 0, 2 * replica.electionMaxMs));
     world.clients.start();
     await this.#runUntil(durationMs, () => false);
+    // An exception that nobody handled is known now.
+    await new Promise((resolve) => setImmediate(resolve));
     this.#inflictor.heal();
     world.story.tell('heal');
     const ttl = clients.ttlMs[1];
@@ -70,6 +77,7 @@ class Run {
     const probe = world.clients.probe();
     await this.#demand('a fresh client acquires, renews and releases', bound, () => probe.done);
     world.clients.stop();
+    await this.#runUntil(world.scheduler.now + STOPPING_MS, () => false);
     // A worker's release is repeated for as long as the lease can live.
     await this.#demand('every client has ended', bound + 30_000, () => world.clients.idle);
     await this.#demand('every call has ended', bound + 2_000, () => this.#idle());
@@ -105,6 +113,8 @@ class Run {
     while (this.#world.failure === undefined && !condition()) {
       if (!scheduler.runNext(end)) return;
       await settled();
+      // Node tells of rejections that nobody handles, and hears its parent, in a turn of the loop only.
+      if (scheduler.count % TURN_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   }
 

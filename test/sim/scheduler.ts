@@ -16,6 +16,8 @@ export class Scheduler {
   /** Tasks that were run. */
   count = 0;
   #order = 0;
+  /** What follows from the task that runs, at once; undefined between tasks. */
+  #following: (() => void)[] | undefined;
   /** A binary heap. */
   readonly #queue: Task[] = [];
 
@@ -38,6 +40,12 @@ export class Scheduler {
     };
   }
 
+  /** Runs `run` right behind the task under way, before any other; between tasks, as a task of its own. */
+  soon(run: () => void): void {
+    if (this.#following === undefined) this.after(0, run);
+    else this.#following.push(run);
+  }
+
   /**
    * Runs the next task and moves the clock to it; false, with the clock at `end`, when there is none until then. Whoever
    * calls lets promises settle before the next one.
@@ -53,7 +61,12 @@ export class Scheduler {
       if (next.run === undefined) continue;
       this.now = next.at;
       this.count++;
+      const following: (() => void)[] = [];
+      this.#following = following;
       next.run();
+      // It grows while it is run.
+      for (const run of following) run();
+      this.#following = undefined;
       return true;
     }
   }

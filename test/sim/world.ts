@@ -272,9 +272,12 @@ export class World {
   }
 }
 
-/** Lets every promise that can settle do so. */
+/**
+ * Lets every promise that can settle do so: a tick of Node's comes when no promise has anything left to do. Far cheaper
+ * than a turn of the loop.
+ */
 export function settled(): Promise<void> {
   return new Promise((resolve) => {
-    setImmediate(resolve);
+    process.nextTick(resolve);
   });
 }
