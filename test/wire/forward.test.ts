@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Call, ForwardableCall } from '../../src/base/api.js';
-import type { CallResult } from '../../src/replica/types.js';
 import { CorruptBytes } from '../../src/wire/corrupt.js';
 import {
   decodeForwardedCall,
@@ -10,30 +9,9 @@ import {
   encodeForwardedResult,
   FORWARDED_METHODS,
 } from '../../src/wire/forward.js';
-import type { ForwardedCall, ForwardedResult } from '../../src/wire/forward.js';
 import { encodeFields, messageType } from '../../src/wire/proto.js';
 import { encodeCall } from '../../src/wire/public.js';
-import * as any from './arbitraries.js';
-import { call, failure, forwardableAnswer } from './arbitrary-answers.js';
-
-const isForwardable = (made: Call): made is ForwardableCall =>
-  made.type !== 'getStatus' && made.type !== 'getStateHash';
-
-const forwardedCall: fc.Arbitrary<ForwardedCall> = fc.record({
-  id: any.count,
-  principal: fc.record({ name: any.name, authenticated: fc.boolean() }),
-  timeoutMs: any.uint32,
-  call: call.filter(isForwardable),
-});
-const result: fc.Arbitrary<CallResult> = fc.oneof(
-  fc.record({ type: fc.constant('answer' as const), answer: forwardableAnswer, revision: any.revision }),
-  fc.record({ type: fc.constant('failure' as const), failure }),
-  fc.record({
-    type: fc.constant('notLeader' as const),
-    outcome: fc.constantFrom('not-done' as const, 'unknown' as const),
-  }),
-);
-const forwardedResult: fc.Arbitrary<ForwardedResult> = fc.record({ id: any.count, result });
+import { forwardedCall, forwardedResult } from './arbitrary-forwards.js';
 
 function damaged(bytes: Uint8Array, at: number, mask: number, length: number): Uint8Array {
   const copy = Uint8Array.from(bytes);
