@@ -38,5 +38,5 @@ describe('store on a simulated disk', () => {
         disk.fail('EIO');
       },
     };
-  }, 100);
+  }, 30);
 });

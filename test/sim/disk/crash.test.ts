@@ -1,22 +1,16 @@
 /** Crashes of every kind at every place: what was reported is found, and a start is refused only for a flipped byte. */
 import { describe, expect, it } from 'vitest';
-import { nextInt } from '../../../src/base/random.js';
-import type { Store } from '../../../src/replica/ports.js';
 import { genesisFor } from '../../storage/fixtures.js';
 import { Coverage } from '../coverage.js';
-import type { CrashHow } from '../ports.js';
 import { ByteDisk } from './byte-disk.js';
-import { DiskWorld, KINDS, type Kind } from './fixtures.js';
+import { DiskWorld, KINDS } from './fixtures.js';
 import { Life } from './life.js';
-
-const HOW: readonly CrashHow[] = (['unsynced', 'none'] as const).flatMap((lose) =>
-  (['lost', 'torn', 'kept'] as const).map((underWay) => ({ lose, underWay })),
-);
+import { HOW, live } from './lives.js';
 
 describe.each(KINDS)('%s', (_, kind) => {
   it('gives back what was reported after any crash at any time, failures and stalls included', async () => {
     const coverage = new Coverage();
-    for (let seed = 0; seed < 60; seed++) await live(kind, seed, coverage);
+    for (let seed = 0; seed < 25; seed++) await live(kind, seed, coverage);
     const wanted = [
       'crash while a write was under way',
       'write torn',
@@ -33,7 +27,7 @@ describe.each(KINDS)('%s', (_, kind) => {
     const coverage = new Coverage();
     const found = new Set<string>();
     for (const how of HOW) {
-      for (let seed = 0; seed < 4; seed++) {
+      for (let seed = 0; seed < 2; seed++) {
         const formed: boolean[] = [];
         for (let steps = 0; !formed.includes(true); steps++) {
           const world = new DiskWorld(kind, seed, coverage);
@@ -110,52 +104,3 @@ describe.each(KINDS)('%s', (_, kind) => {
     expect(other).not.toEqual(first);
   });
 });
-
-/** Several processes one after another, each of which ends in another way; returns the story. */
-async function live(kind: Kind, seed: number, coverage = new Coverage()): Promise<readonly string[]> {
-  const world = new DiskWorld(kind, seed, coverage);
-  const { disk } = world;
-  const { random } = world.surroundings;
-  const life = new Life(random);
-  await world.form();
-  for (let process = 0; process < 8; process++) {
-    const store = await openAtLast(world);
-    life.started(store);
-    const acts = nextInt(random, 1, 25);
-    for (let act = 0; act < acts && !life.failed; act++) {
-      if (nextInt(random, 0, 60) === 0) disk.fail(nextInt(random, 0, 1) === 0 ? 'EIO' : 'ENOSPC');
-      if (nextInt(random, 0, 30) === 0) disk.stall();
-      if (nextInt(random, 0, 10) === 0) disk.resume();
-      await life.act(store);
-      await world.steps(nextInt(random, 0, 6));
-    }
-    disk.resume();
-    if (nextInt(random, 0, 4) === 0) await world.until(store.close().catch(() => undefined));
-    const how = HOW[nextInt(random, 0, HOW.length - 1)];
-    if (how !== undefined) disk.crash(how);
-    world.surroundings.trace(`ends, ${JSON.stringify(how)}`);
-  }
-  life.started(await openAtLast(world));
-  return world.lines;
-}
-
-/** Now and then the process ends while it opens the store. */
-async function openAtLast(world: DiskWorld): Promise<Store> {
-  const { disk } = world;
-  const { random } = world.surroundings;
-  while (nextInt(random, 0, 3) === 0) {
-    disk.open().catch(() => undefined);
-    await world.steps(nextInt(random, 0, 8));
-    const how = HOW[nextInt(random, 0, HOW.length - 1)];
-    if (how !== undefined) disk.crash(how);
-  }
-  for (;;) {
-    try {
-      return await world.open();
-    } catch (error) {
-      // A fault that was asked for earlier met the start: the next one finds everything.
-      if (!(error instanceof Error && 'code' in error)) throw error;
-      disk.crash({ lose: 'unsynced', underWay: 'lost' });
-    }
-  }
-}

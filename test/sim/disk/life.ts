@@ -130,12 +130,13 @@ export class Life {
     store.cut(cutAt(index, termAt(state, index), { put, remove, keepFrom }));
   }
 
-  /** The member's own durable table comes back to it as somebody's snapshot, at a later index. */
+  /** The member's own durable table comes back to it as somebody's snapshot, at a later index of another log. */
   async #install(store: Store): Promise<void> {
     const chunks = await readChunks(store.openSnapshot(), 300, ++this.#transfer);
     const source = chunks.flatMap((chunk) => chunk.records);
     const state = this.#now;
-    const base = { index: lastOf(state) + nextInt(this.#random, 1, 3), term: state.hard.term };
+    const index = Math.max(state.applied + 1, lastOf(state) + nextInt(this.#random, -4, 3));
+    const base = { index, term: state.hard.term };
     for (const chunk of chunks) {
       this.#states.push(state);
       store.stage({ ...chunk, meta: meta(base.index, base.term) });
