@@ -6,36 +6,22 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AcquireCall, Answer, LeaseRef } from '../../../src/base/api.js';
 import type { Domain, RequestId } from '../../../src/base/ids.js';
-import { ZERO_REVISION } from '../../../src/base/revision.js';
 import { nextInt } from '../../../src/base/random.js';
-import type { Random } from '../../../src/base/random.js';
 import { now } from './clock.js';
-import type { ClientCall, ClientEvent } from './events.js';
-import type { Notebook } from './notebook.js';
+import type { CallPorts } from './noted-calls.js';
+import { NotedCalls } from './noted-calls.js';
 import { epochAt } from './orders.js';
-import type { StockChannels } from './stock-channel.js';
 
 /** So many domains are fought for at a time. */
 const DOMAINS = 6;
-/** A call without an answer is sent so often. */
-const ATTEMPTS = 4;
-
-/** What a caller needs. */
-export interface CallerPorts {
-  readonly name: string;
-  readonly channels: StockChannels;
-  readonly notebook: Notebook<ClientEvent>;
-  readonly random: Random;
-  readonly stopped: () => boolean;
-}
-
 /** See the head of the file. */
 export class Caller {
-  readonly #ports: CallerPorts;
-  #calls = 0;
+  readonly #ports: CallPorts;
+  readonly #calls: NotedCalls;
 
-  constructor(ports: CallerPorts) {
+  constructor(ports: CallPorts) {
     this.#ports = ports;
+    this.#calls = new NotedCalls(ports);
   }
 
   /** Goes on until it is stopped. */
@@ -54,15 +40,15 @@ export class Caller {
       requestId,
       // Answers name a lease's holder and never its request id: so it is told apart by that.
       holder: `${this.#ports.name} ${requestId}`,
-      ttlMs: this.#any(3_000, 4_500),
+      ttlMs: this.#any(3_000, 4_000),
       metadata: [],
-      seenRevision: this.#ports.channels.seenRevision,
+      seenRevision: this.#calls.seenRevision,
     };
     const { domain } = call;
-    const lease = grantedIn(await this.#repeat(call));
+    const lease = grantedIn(await this.#calls.repeat(call));
     if (lease === undefined) {
-      if (this.#any(0, 1) === 0) await this.#send({ type: 'get', domain, freshness: 'linearizable' });
-      else await this.#repeat({ type: 'withdraw', domain, requestId });
+      if (this.#any(0, 1) === 0) await this.#calls.send({ type: 'get', domain, freshness: 'linearizable' });
+      else await this.#calls.repeat({ type: 'withdraw', domain, requestId });
       return;
     }
     for (let steps = this.#any(0, 8); steps > 0 && !this.#ports.stopped(); steps--) {
@@ -70,67 +56,25 @@ export class Caller {
       if (!(await this.#use(call, lease))) return;
     }
     const end = this.#any(0, 9);
-    if (end < 8) await this.#repeat({ type: 'release', lease });
-    else if (end === 8) await this.#repeat({ type: 'withdraw', domain, requestId });
+    if (end < 8) await this.#calls.repeat({ type: 'release', lease });
+    else if (end === 8) await this.#calls.repeat({ type: 'withdraw', domain, requestId });
     // Else it walks away, and the lease ends by time.
-    if (this.#any(0, 2) === 0) await this.#repeat(call);
+    if (this.#any(0, 2) === 0) await this.#calls.repeat(call);
   }
 
   /** False when the lease is over. */
   async #use(call: AcquireCall, lease: LeaseRef): Promise<boolean> {
     switch (this.#any(0, 5)) {
       case 0:
-        await this.#send({ type: 'get', domain: lease.domain, freshness: 'linearizable' });
+        await this.#calls.send({ type: 'get', domain: lease.domain, freshness: 'linearizable' });
         return true;
       case 1:
-        return saysLive(await this.#send({ type: 'verify', lease, freshness: 'linearizable' }));
+        return saysLive(await this.#calls.send({ type: 'verify', lease, freshness: 'linearizable' }));
       case 2:
-        return saysLive(await this.#repeat(call));
+        return saysLive(await this.#calls.repeat(call));
       default:
-        return saysLive(await this.#repeat({ type: 'renew', leases: [lease] }));
+        return saysLive(await this.#calls.repeat({ type: 'renew', leases: [lease] }));
     }
-  }
-
-  /** The same call until it is answered, now and then twice at once. */
-  async #repeat(call: ClientCall): Promise<Answer | undefined> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const copies = this.#any(0, 3) === 0 ? 2 : 1;
-      const answers = await Promise.all(Array.from({ length: copies }, () => this.#send(call)));
-      const answer = answers.find((each) => each !== undefined);
-      if (answer !== undefined) return answer;
-      await pause(this.#any(20, 200));
-    }
-    return undefined;
-  }
-
-  async #send(call: ClientCall): Promise<Answer | undefined> {
-    const { name, channels, notebook } = this.#ports;
-    const op = `${name}/${this.#calls++}`;
-    notebook.note({ type: 'began', at: now(), op, actor: name, call });
-    const reply = await channels.send(this.#any(0, channels.size - 1), call, this.#any(0, 3) === 0 ? 4_000 : 1_500);
-    const at = now();
-    if (reply.type === 'answer') {
-      notebook.note({
-        type: 'ended',
-        at,
-        op,
-        answer: reply.answer,
-        revision: reply.revision,
-        failed: undefined,
-        reason: '',
-      });
-      return reply.answer;
-    }
-    notebook.note({
-      type: 'ended',
-      at,
-      op,
-      answer: undefined,
-      revision: ZERO_REVISION,
-      failed: reply.outcome,
-      reason: reply.reason,
-    });
-    return undefined;
   }
 
   #any(low: number, high: number): number {

@@ -70,7 +70,7 @@ function broken(name: string, share: number, begin: (proxy: TcpProxy, ports: Fau
     const one = pick(ports.random, all);
     const proxies = all.filter((proxy) => proxy === one || nextInt(ports.random, 1, 4) <= share);
     for (const proxy of proxies) begin(proxy, ports);
-    await ports.pause(300, 6_000);
+    await spell(ports);
     for (const proxy of proxies) proxy.heal();
     return true;
   };
@@ -83,9 +83,15 @@ async function refuse(ports: FaultPorts): Promise<boolean> {
     await proxy.refuse();
     proxy.reset();
   }
-  await ports.pause(300, 6_000);
+  await spell(ports);
   for (const proxy of proxies) await proxy.listen();
   return true;
+}
+
+/** Every other time long enough for a lease to pass on. */
+async function spell({ random, pause }: FaultPorts): Promise<void> {
+  if (nextInt(random, 0, 1) === 0) await pause(300, 2_500);
+  else await pause(LONGEST_TTL_MS + 500, LONGEST_TTL_MS + 4_000);
 }
 
 function waysOf({ random, stage }: FaultPorts): TcpProxy[] {

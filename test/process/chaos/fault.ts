@@ -3,7 +3,7 @@ import type { Random } from '../../../src/base/random.js';
 import type { Stage } from './stage.js';
 
 /** The longest TTL that clients ask for, in milliseconds. */
-export const LONGEST_TTL_MS = 4_500;
+export const LONGEST_TTL_MS = 4_000;
 
 /** What a fault does its work with. */
 export interface FaultPorts {

@@ -32,7 +32,7 @@ export async function hold(ports: HolderPorts): Promise<void> {
     const from = now();
     try {
       const waitMs = nextInt(ports.random, 0, 5_000);
-      const lease = await ports.client.acquire(domain, { ttlMs: nextInt(ports.random, 3_000, 4_500), waitMs });
+      const lease = await ports.client.acquire(domain, { ttlMs: nextInt(ports.random, 3_000, 4_000), waitMs });
       await new Tenure(ports, lease, `${ports.name}/${turn}`).spend(from);
     } catch (error) {
       ports.notebook.note({ type: 'missed', at: now(), domain, code: codeOf(error) });
@@ -64,10 +64,11 @@ class Tenure {
     const { notebook, random, stopped } = this.#ports;
     notebook.note({ type: 'granted', at: now(), from, ...this.#facts, ttlMs: this.#lease.ttlMs });
     await this.#send('open');
-    const until = now() + (nextInt(random, 0, 3) === 0 ? nextInt(random, 4_000, 9_000) : nextInt(random, 200, 3_000));
+    // Half of them long enough to outlive any fault that lets the lease pass on.
+    const until = now() + (nextInt(random, 0, 1) === 0 ? nextInt(random, 5_000, 12_000) : nextInt(random, 200, 2_000));
     while (now() < until && !stopped()) {
       if (!this.#claim()) break;
-      const choice = nextInt(random, 0, 19);
+      const choice = nextInt(random, 0, 24);
       if (choice < 8) await this.#send('write');
       else if (choice === 8) await this.#verify();
       else if (choice === 9) {

@@ -49,6 +49,13 @@ export interface ChaosResult {
   readonly tookMs: number;
 }
 
+/** Faults of which one is made at a time. */
+interface Lane {
+  readonly faults: readonly Fault[];
+  /** The longest time of peace between two, in milliseconds. */
+  readonly restMs: number;
+}
+
 /** Runs it. Everything that it starts is ended, whatever happens. The first violation ends it. */
 export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
   const startedAt = now();
@@ -59,15 +66,15 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
   const wrong = (): string[] => [...judge.violations, ...stage.violations()];
   const { end } = settings;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let failed = false;
-  /** What fails here is a violation too, and nothing goes on beside it. */
-  const guarded = async (work: Promise<void>): Promise<void> => {
+  /** What fails here is a violation too, and nothing goes on beside it. True when it did not. */
+  const guarded = async (work: Promise<void>): Promise<boolean> => {
     try {
       await work;
+      return true;
     } catch (error) {
       judge.violations.add(error instanceof Error ? (error.stack ?? error.message) : String(error));
-      failed = true;
       end.abort();
+      return false;
     }
   };
   try {
@@ -77,12 +84,13 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       end.abort();
     }, settings.ms);
     const random = createRandom(settings.seed);
-    const lanes = [
-      [...NODE_FAULTS, ...(typeof stage.disk === 'string' ? [] : DISK_FAULTS)],
-      NETWORK_FAULTS,
-      CLIENT_FAULTS,
+    const lanes: readonly Lane[] = [
+      { faults: [...NODE_FAULTS, ...(typeof stage.disk === 'string' ? [] : DISK_FAULTS)], restMs: 5_000 },
+      { faults: NETWORK_FAULTS, restMs: 5_000 },
+      // Leases change hands while the cluster is well and their holders are not.
+      { faults: CLIENT_FAULTS, restMs: 1_500 },
     ];
-    for (const fault of lanes.flat()) faults.set(fault.name, 0);
+    for (const { name } of lanes.flatMap((lane) => lane.faults)) faults.set(name, 0);
     const striking = lanes.map((lane) =>
       guarded(strike(stage, lane, createRandom(nextUint32(random)), faults, end.signal)),
     );
@@ -91,8 +99,8 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       if (wrong().length > 0) end.abort();
     };
     const watching = guarded(watch(stage, judge, settings.print, look, over.signal));
-    await Promise.all(striking);
-    if (!failed) await guarded(heal(stage));
+    const well = await Promise.all(striking);
+    if (well.every((each) => each) && wrong().length === 0) await guarded(heal(stage));
     over.abort();
     await watching;
     for (const event of stage.tail.read(true)) judge.add(event);
@@ -118,7 +126,7 @@ async function heal(stage: Stage): Promise<void> {
 /** One fault after another, with times of peace between, until the end. */
 async function strike(
   stage: Stage,
-  faults: readonly Fault[],
+  { faults, restMs }: Lane,
   random: Random,
   counts: Map<string, number>,
   end: AbortSignal,
@@ -128,7 +136,7 @@ async function strike(
     await pause(nextInt(random, lowMs, highMs), undefined, { signal: end }).catch(() => undefined);
   };
   for (;;) {
-    await wait(500, 3_500);
+    await wait(500, restMs);
     if (end.aborted) return;
     const { name, strike: act } = deck.next();
     // Each fault draws from a stream of its own: how long one of them took does not change the next.

@@ -4,6 +4,7 @@ import { createRandom, nextUint32 } from '../../../src/base/random.js';
 import { Caller } from './caller.js';
 import type { ClientEvent } from './events.js';
 import { hold } from './holder.js';
+import { Keeper } from './keeper.js';
 import { Notebook } from './notebook.js';
 import { orderOf } from './orders.js';
 import type { WorkerOrder } from './orders.js';
@@ -34,6 +35,8 @@ for (let at = 1; at <= order.callers; at++) {
   const own = { name: `${order.name}/caller-${at}`, random: createRandom(nextUint32(random)) };
   loops.push(new Caller({ ...own, channels, notebook, stopped }).run());
 }
+const own = { name: `${order.name}/keeper`, random: createRandom(nextUint32(random)) };
+loops.push(new Keeper({ ...own, channels, notebook, stopped }).run());
 await Promise.all(loops);
 await client.close();
 channels.close();
