@@ -81,7 +81,11 @@ export class Clients {
     this.#resource = resource;
     this.#report = report;
     this.#domains = Array.from({ length: parameters.domains }, (_, at) => `d${at + 1}` as Domain);
-    this.#holds = new Holds(report, coverage);
+    this.#holds = new Holds(report, coverage, (at) => {
+      scheduler.after(at - scheduler.now, () => {
+        this.#look();
+      });
+    });
     this.#tokens = new Tokens(report, coverage);
     this.#paths = new ClientPaths(coverage);
     this.#takeover = new Takeover(

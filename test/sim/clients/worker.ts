@@ -36,7 +36,8 @@ export class Worker implements SimClient {
   #busy = 0;
   #stopped = false;
   #asleep = false;
-  #asleepOnce = false;
+  /** True time of the last wake-up. */
+  #wokenAt = -Infinity;
   #stoodSince: number | undefined;
   #leaked = 0;
   readonly #closing = new Set<Life>();
@@ -76,20 +77,24 @@ export class Worker implements SimClient {
       const { state, domain, token, incarnation } = lease;
       if (state === 'jeopardy') surroundings.coverage.count('lease in jeopardy');
       if (!lease.isHeld()) continue;
-      const slackMs = this.#asleepOnce ? UPTIME_SLACK_MS : 0;
-      claims.push({ client: name, incarnation, domain, token: Number(token), at: surroundings.scheduler.now, slackMs });
+      const at = surroundings.scheduler.now;
+      const slackMs = at - this.#wokenAt < 2 * lease.ttlMs ? UPTIME_SLACK_MS : 0;
+      claims.push({ client: name, incarnation, domain, token: Number(token), at, slackMs });
     }
     return claims;
   }
 
   halt(why: 'stopped' | 'asleep'): void {
-    if (why === 'asleep') this.#asleep = this.#asleepOnce = true;
+    if (why === 'asleep') this.#asleep = true;
     if (this.#life?.process.runs === true) this.#stoodSince = this.#ports.surroundings.scheduler.now;
     this.#life?.process.halt(why);
   }
 
   goOn(why: 'stopped' | 'asleep'): void {
-    if (why === 'asleep') this.#asleep = false;
+    if (why === 'asleep' && this.#asleep) {
+      this.#asleep = false;
+      this.#wokenAt = this.#ports.surroundings.scheduler.now;
+    }
     const process = this.#life?.process;
     if (process === undefined) return;
     process.goOn(why);
@@ -222,6 +227,7 @@ export class Worker implements SimClient {
       life.leases.delete(lease);
     });
     this.#write(lease, 'advance');
+    if (chance(this.#random, 60)) this.#cutOff(lease.ttlMs);
     let leftMs = skewed(this.#random, 5, 2.5 * lease.ttlMs);
     while (leftMs > 0) {
       const stepMs = Math.min(leftMs, skewed(this.#random, 5, lease.ttlMs));
@@ -238,6 +244,16 @@ export class Worker implements SimClient {
     this.#die(life);
     // Nothing comes after a death.
     await new Promise(() => undefined);
+  }
+
+  /** No node hears of it for about as long as its lease lives: it must stop by its own clocks. */
+  #cutOff(ttlMs: number): void {
+    const { surroundings, links, servers } = this.#ports;
+    surroundings.coverage.count('holder cut off');
+    for (const { node } of servers()) links.cut(node);
+    surroundings.scheduler.after(between(this.#random, 0.7, 1.6) * ttlMs, () => {
+      links.heal();
+    });
   }
 
   #write({ domain, token, incarnation, ttlMs }: Lease, kind: 'advance' | 'write'): void {

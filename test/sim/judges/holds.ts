@@ -10,6 +10,9 @@ import type { Report } from '../observation.js';
 /** True milliseconds of rounding that are no fault. */
 const ROUNDING_MS = 0.01;
 
+/** How long after a deadline its holder is asked whether it still claims the lease: with and without slack, in true milliseconds. */
+const AFTER_MS = [2, 30] as const;
+
 /** Milliseconds on the client's own clock from before the send of the answered call (contract 3; rule 1 with the margin of design 9). */
 export function safeHoldMs(ttlMs: number): number {
   return ttlMs * 0.99 - Math.max(50, ttlMs * 0.02);
@@ -53,10 +56,13 @@ export class Holds implements AttemptObserver {
   readonly #withdrawn = new Map<string, number>();
   readonly #expired = new Map<string, number>();
   readonly #ids = new Map<string, Hold>();
+  readonly #lookAt: (at: number) => void;
 
-  constructor(report: Report, coverage: Coverage) {
+  /** `lookAt`: everybody is to be asked at that moment what they claim; a claim past its deadline shows then. */
+  constructor(report: Report, coverage: Coverage, lookAt: (at: number) => void = () => undefined) {
     this.#report = report;
     this.#coverage = coverage;
+    this.#lookAt = lookAt;
   }
 
   sent({ call, sentAt }: Attempt): void {
@@ -163,11 +169,13 @@ export class Holds implements AttemptObserver {
       const forced = this.#forced.get(`${domain} ${token}`) ?? Infinity;
       hold = { domain, token, client, ttlMs, from: receivedAt, until, over, forced };
       holds.push(hold);
+      for (const afterMs of AFTER_MS) this.#lookAt(until + afterMs);
     } else if (until <= hold.until) return;
     else {
       // A grant that is told again after the deadline was confirmed anew: it is held again, with a gap.
       if (receivedAt >= hold.until) hold.from = receivedAt;
       hold.until = until;
+      for (const afterMs of AFTER_MS) this.#lookAt(until + afterMs);
     }
     if (acquired) this.#ids.set(requestId, hold);
     const expiredAt = this.#expired.get(`${domain} ${token}`);
