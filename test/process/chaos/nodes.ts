@@ -49,6 +49,9 @@ export class Nodes {
     if (pid === undefined) throw new Error(`${node.name} could not be started`);
     child?.stderr?.on('data', (text: string) => {
       appendFileSync(join(this.#home, `${node.name}.log`), text);
+      // No disk of a run is ever set back, so what was acknowledged and is gone was never durable.
+      const alarm = /"([^"]*although it acknowledged[^"]*)"/.exec(text)?.[1];
+      if (alarm !== undefined) this.violations.push(`${node.name} says: ${alarm}`);
     });
     child?.once('exit', (code, signal) => {
       const end = code ?? signal ?? 'nothing';
