@@ -22,16 +22,18 @@ const TURN_EVERY = 500;
 /** Runs `seed`. Equal seeds on equal sources give equal results. Never rejects. */
 export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunResult> {
   const run = new Run(seed, options);
-  const onRejection = (error: unknown): void => {
+  const onError = (error: unknown): void => {
     run.threw(error);
   };
-  process.on('unhandledRejection', onRejection);
+  process.on('unhandledRejection', onError);
+  process.on('uncaughtException', onError);
   try {
     await run.go();
   } catch (error) {
     run.threw(error);
   } finally {
-    process.off('unhandledRejection', onRejection);
+    process.off('unhandledRejection', onError);
+    process.off('uncaughtException', onError);
   }
   return run.result();
 }
