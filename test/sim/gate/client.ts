@@ -11,6 +11,7 @@ export const CLIENT_SWITCHES: readonly Switch[] = [
     replacement: '      done(reply, sentAt.monotonicMs < 0 ? sentAt : this.#ports.timeline.now());\n',
     rule: 'The safe deadline counts from before the send of the answered call.',
     source: 'research 5.2 rule 7; research 5.7 "client clock started at receipt"',
+    quick: true,
   },
   {
     name: 'grant-counts-from-hand-out',
@@ -39,6 +40,7 @@ export const CLIENT_SWITCHES: readonly Switch[] = [
     replacement: "if (leftMs(state.sentAt, ttlMs, now) <= -1e9) return { type: 'lost', cause: { type: 'deadline' } };",
     rule: 'Past the safe deadline a lease is lost.',
     source: 'contract 3; design 9',
+    quick: true,
   },
   {
     name: 'monotonic-clock-alone',

@@ -11,6 +11,7 @@ export const FORMING_SWITCHES: readonly Switch[] = [
     replacement: 'if (options.form && (smallest || options.form) &&',
     rule: 'Only the member with the smallest id writes the Genesis record.',
     source: 'F3; design 3',
+    quick: true,
   },
   {
     name: 'formed-without-all',
@@ -20,6 +21,7 @@ export const FORMING_SWITCHES: readonly Switch[] = [
     replacement: 'answers.every(',
     rule: 'A history begins when all initial members are there.',
     source: 'F3; design 3',
+    quick: true,
   },
   {
     name: 'second-genesis-accepted',

@@ -40,6 +40,7 @@ export const LEASE_SWITCHES: readonly Switch[] = [
     replacement: '  if (arrivedAt < 0) renewTimed(timed, arrivedAt);\n',
     rule: 'A renewal moves the expiry from its arrival.',
     source: 'research 5.4 step 1',
+    quick: true,
   },
   {
     name: 'repeated-grant-is-no-renewal',
@@ -294,6 +295,7 @@ export const LEASE_SWITCHES: readonly Switch[] = [
     replacement: "if (known?.type === 'reused') return answered(known);",
     rule: 'An id that is known is answered, not executed again.',
     source: 'contract 5; F8',
+    quick: true,
   },
   {
     name: 'forgotten-off',

@@ -168,6 +168,7 @@ export const RAFT_SWITCHES: readonly Switch[] = [
     replacement: 'const first = firstUnknown(raft.log, prev, []);',
     rule: 'Only a real conflict cuts the log.',
     source: 'R1; research 3.5 "cut on append"',
+    quick: true,
   },
   {
     name: 'commit-beyond-proof',
@@ -260,6 +261,7 @@ export const RAFT_SWITCHES: readonly Switch[] = [
       "emit(raft, { type: 'send', message: appendReply(raft, message, { type: 'proved', index: proved }) });",
     rule: 'An append is answered when its entries are durable.',
     source: 'P6; research 3.5 "skip fsync wait"',
+    quick: true,
   },
   {
     name: 'leader-counts-unwritten',

@@ -12,6 +12,7 @@ export const STORAGE_SWITCHES: readonly Switch[] = [
     replacement: '{ sync: false }',
     rule: 'Every batch that is reported is synced.',
     source: 'P6; research 3.5 "skip fsync wait"',
+    quick: true,
   },
   {
     name: 'written-reported-early',
@@ -38,6 +39,7 @@ export const STORAGE_SWITCHES: readonly Switch[] = [
     replacement: 'await commit(disk, operations);',
     rule: 'Term and vote are part of each write of the log.',
     source: 'P1, P2',
+    quick: true,
   },
   {
     name: 'cut-not-synced',
