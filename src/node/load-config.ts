@@ -112,8 +112,17 @@ function checkField<K extends keyof NodeConfig>(
 function shown(value: unknown, path: readonly PropertyKey[]): string {
   let part: unknown = value;
   for (const key of path) part = (part as Record<PropertyKey, unknown> | undefined)?.[key];
-  const text = part === undefined ? 'nothing' : JSON.stringify(part);
+  const text = part === undefined ? 'nothing' : jsonOf(part);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+/** `JSON.parse` reads what is nested deeper than the stack that writing it needs; that must not hide the fault. */
+function jsonOf(part: unknown): string {
+  try {
+    return JSON.stringify(part);
+  } catch {
+    return 'something that is nested too deeply to be shown';
+  }
 }
 
 /** What settings must be to each other; each rule only where its settings are valid by themselves. */
