@@ -29,7 +29,9 @@ export interface OpenCall {
   attempted: boolean;
   /** What came back for it from the node that it was passed to. */
   passed: CallResult | undefined;
+  /** Answered, or given up: gone after this step. */
   over: boolean;
+  answered: boolean;
 }
 
 /** An entry of this leader that was applied. */
@@ -98,6 +100,7 @@ export class Calls {
       attempted: false,
       passed: undefined,
       over: false,
+      answered: false,
     };
     const key = `${from}/${id}`;
     const known = this.open.get(key);

@@ -37,27 +37,24 @@ export class Tampering implements Observer {
 /** Maps each effect to what is shown of it: itself, others, or none. */
 export function effects(change: (effect: Effect, step: Step) => readonly Effect[] | undefined): Tamper {
   return (step) => {
-    let changed = false;
-    const shown = step.effects.flatMap((effect) => {
-      const others = change(effect, step);
-      if (others !== undefined) changed = true;
-      return others ?? [effect];
-    });
-    return changed ? { ...step, effects: shown } : step;
+    const shown = mapped(step.effects, (effect) => change(effect, step));
+    return shown === undefined ? step : { ...step, effects: shown };
   };
 }
 
 /** Likewise for events. */
 export function events(change: (event: Event, step: Step) => readonly Event[] | undefined): Tamper {
   return (step) => {
-    let changed = false;
-    const shown = step.events.flatMap((event) => {
-      const others = change(event, step);
-      if (others !== undefined) changed = true;
-      return others ?? [event];
-    });
-    return changed ? { ...step, events: shown } : step;
+    const shown = mapped(step.events, (event) => change(event, step));
+    return shown === undefined ? step : { ...step, events: shown };
   };
+}
+
+/** Undefined when nothing was changed. */
+function mapped<T>(items: readonly T[], change: (item: T) => readonly T[] | undefined): T[] | undefined {
+  const changed = items.map(change);
+  if (changed.every((others) => others === undefined)) return undefined;
+  return items.flatMap((item, at) => changed[at] ?? [item]);
 }
 
 /** Shows another core than the one that ran, where `change` gives fields of it. */

@@ -6,15 +6,14 @@ import type { Effect, Event, Loaded } from '../../../src/replica/types.js';
 import type { Process, Step } from '../observation.js';
 import { checkAuthority } from './authority.js';
 import { Calls, subjectOf } from './calls.js';
-import type { OpenCall } from './calls.js';
 import { checkContents } from './contents.js';
+import { Cuts } from './cuts.js';
 import { LeaderClock, leaseKey } from './leader-clock.js';
-import { checkCut, compareLeases } from './lease-compare.js';
-import type { Table } from './lease-compare.js';
+import { compareLeases } from './lease-compare.js';
 import type { LeaseHistory } from './lease-history.js';
 import { LeaseModel } from './lease-model.js';
-import type { Live } from './lease-model.js';
 import { sameEntry } from './log.js';
+import { asksFor, leasesOf } from './matching.js';
 import { keyOf, nodeOf } from './members.js';
 import { checkSent } from './messages.js';
 import { noticeDisk, noticeGap, passTicks, writeDone } from './raft-clock.js';
@@ -37,15 +36,13 @@ export class Watched {
   readonly #model: RaftModel;
   readonly #calls = new Calls();
   readonly #snapshot = new SnapshotIn();
-  readonly #table: Table;
+  readonly #cuts: Cuts;
   readonly #stages: string[] = [];
   #leases: LeaseModel;
   #clock: LeaderClock | undefined;
   #step = 0;
   #firstTickAt: number | undefined;
   #stopping = false;
-  /** Index of the cut under way. */
-  #cut: number | undefined;
   /** Answers of the step under way, by the index of the state that they speak of. */
   #answers = new Map<number, Answer[]>();
   #logBefore: number;
@@ -70,7 +67,7 @@ export class Watched {
     compareLeases(this.#leases, context.lease, true, (text) => {
       fail(`started from a table that differs from the log: ${text}`);
     });
-    this.#table = { domains: new Set(this.#leases.live.keys()), changed: new Set(), revision: this.#leases.revision };
+    this.#cuts = new Cuts(this.#leases);
     if (context.raft.commit !== this.#model.commit) fail(`starts with ${context.raft.commit} committed`);
   }
 
@@ -94,11 +91,11 @@ export class Watched {
     adopt(model, context, this.#fail);
     this.#advance();
     this.#takeRounds();
-    for (const domain of this.#leases.touched) this.#table.changed.add(domain);
+    this.#cuts.changed(this.#leases.touched);
     for (const effect of effects) this.#carryOut(effect);
     const full = this.#step % FULL_EVERY === 0;
     compareRaft(model, context, from, full, this.#fail);
-    this.#followCuts();
+    this.#cuts.follow(model, context, this.#fail);
     this.#compareLeases(full);
     this.#flag();
     for (const answers of this.#answers.values()) for (const answer of answers) this.#judge(answer);
@@ -176,10 +173,7 @@ export class Watched {
         writeDone(model, event.seq, this.#fail);
         return;
       case 'cutWritten':
-        model.pendingWrites.delete('cut');
-        if (this.#cut !== event.index) return;
-        model.cut = Math.max(model.cut, event.index);
-        this.#cut = undefined;
+        this.#cuts.written(model, event.index);
         return;
       case 'chunk':
         if (this.#snapshot.chunk(model, event)) this.#stages.push(stageText(event.chunk));
@@ -208,12 +202,7 @@ export class Watched {
       return;
     }
     this.#leases = state;
-    this.#cut = undefined;
-    this.#model.cut = Math.max(this.#model.cut, index);
-    this.#table.domains.clear();
-    for (const domain of state.live.keys()) this.#table.domains.add(domain);
-    this.#table.changed.clear();
-    this.#table.revision = state.revision;
+    this.#cuts.replaced(this.#model, state);
     compareLeases(state, this.#context.lease, this.#context.applied === index, this.#fail);
   };
 
@@ -317,7 +306,7 @@ export class Watched {
         takeWrite(model, effect.write, this.#nowMs, this.#fail);
         return;
       case 'cut':
-        this.#takeCut(effect);
+        this.#cuts.take(model, this.#leases, effect.cut, this.#nowMs, this.#fail);
         return;
       case 'send':
         checkSent(model, effect.message, this.#fail);
@@ -355,28 +344,6 @@ export class Watched {
     }
   }
 
-  #takeCut({ cut }: Extract<Effect, { readonly type: 'cut' }>): void {
-    const model = this.#model;
-    const { index, term } = cut.meta;
-    if (this.#cut !== undefined) this.#fail(`cuts at ${index} while the cut at ${this.#cut} is under way`);
-    if (index !== model.commit || (model.log.termAt(index) ?? term) !== term) {
-      this.#fail(`cuts at ${index} of term ${term}, applied is ${model.commit}`);
-    }
-    if (index > model.handed) this.#fail(`cuts at ${index}, the log was handed over up to ${model.handed}`);
-    if (cut.keepFrom > index + 1) this.#fail(`a cut at ${index} forgets the log up to ${cut.keepFrom - 1}`);
-    checkCut(this.#leases, this.#table, cut, this.#fail);
-    this.#cut = index;
-    model.pendingWrites.set('cut', this.#nowMs);
-  }
-
-  /** A cut that waits behind one that the store dropped counts as begun when that is reported. */
-  #followCuts(): void {
-    const { underWay } = this.#context.cuts;
-    if (underWay?.meta.index !== this.#cut) this.#fail(`has a cut at ${underWay?.meta.index ?? 'none'} under way`);
-    const { pendingWrites } = this.#model;
-    if (underWay !== undefined && !pendingWrites.has('cut')) pendingWrites.set('cut', this.#nowMs);
-  }
-
   #compareLeases(full: boolean): void {
     const { touched, touchedIds } = this.#leases;
     if (full || touched.size > 0 || touchedIds.size > 0 || this.#leases.revision !== this.#context.lease.revision) {
@@ -398,14 +365,12 @@ export class Watched {
   /** A result leaves: for a call that waits for it, once, and with good reason. */
   #judge(effect: Answer): void {
     const from = effect.type === 'answer' ? '' : effect.to;
-    const call = this.#calls.find(from, effect.id).find((each) => !each.over) ?? this.#calls.find(from, effect.id)[0];
+    const call = this.#calls.find(from, effect.id).find((each) => !each.answered);
     const { result } = effect;
     if (call === undefined) {
       this.#fail(`answers call ${effect.id} of ${from === '' ? 'a client' : from}, which nobody waits for`);
       return;
     }
-    if (effect.type === 'answer' && call.over && result.type !== 'answer')
-      this.#fail(`answers call ${effect.id} twice`);
     if (effect.type === 'answer' && call.passed !== undefined) {
       const { passed } = call;
       const weaker =
@@ -422,6 +387,7 @@ export class Watched {
       const grounds = { model: this.#model, leases: this.#leases, calls: this.#calls, clock: this.#clock };
       checkAuthority({ ...grounds, step: this.#step, fail: this.#fail }, call, result);
     }
+    call.answered = true;
     this.#calls.end(call);
   }
 
@@ -455,32 +421,4 @@ function fromDisk(loaded: Loaded): LeaseModel {
 
 function stageText({ term, request, sequence, meta }: Extract<Effect, { readonly type: 'stage' }>['chunk']): string {
   return `${term} ${request} ${sequence} ${meta.index}`;
-}
-
-function leasesOf({ call }: OpenCall, state: LeaseModel): Live[] {
-  if (call.type === 'acquire') {
-    const known = state.ids.get(call.requestId);
-    return known !== undefined && 'version' in known ? [known] : [];
-  }
-  if (call.type !== 'renew') return [];
-  return call.leases.flatMap(({ domain, token }) => {
-    const live = state.live.get(domain);
-    return live?.token === token ? [live] : [];
-  });
-}
-
-/** Whether the call is what the command carries out, with all that counts. */
-function asksFor({ call, principal, seen }: OpenCall, command: Command, subject: string): boolean {
-  if (subjectOf(call) !== subject) return false;
-  const owner = principal.authenticated ? principal.name : '';
-  if (command.type === 'forceRelease') return call.type === 'forceRelease' && command.by === principal.name;
-  if (!('owner' in command) || command.owner !== owner) return false;
-  if (command.type === 'withdraw') return call.type === 'withdraw' && call.domain === command.domain;
-  if (command.type !== 'acquire' || call.type !== 'acquire') return command.type === call.type;
-  return (
-    command.domain === call.domain &&
-    command.holder === call.holder &&
-    command.ttlMs === call.ttlMs &&
-    command.seenRevision === seen
-  );
 }
