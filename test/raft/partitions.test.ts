@@ -30,7 +30,7 @@ class Linked {
   }
 
   cut(links: readonly string[]): void {
-    this.#down = new Set(links.flatMap((link) => [link, [...link].reverse().join('')]));
+    this.#down = new Set(links.flatMap((link) => [link, link.charAt(1) + link.charAt(0)]));
   }
 
   tick(times: number): void {

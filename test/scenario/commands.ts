@@ -256,6 +256,10 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     node.applyHeld = false;
     node.applyCommitted();
   },
+  /** The worker's report of what it applied comes late. */
+  applied: (world, words) => {
+    world.node(first(words, 'the member')).input({ type: 'applied', index: Number(words[1]) });
+  },
   snap: (world, words) => {
     for (const name of words) world.node(name).cut();
   },
