@@ -91,7 +91,10 @@ export class TcpProxy {
     this.#chokeBytes = Infinity;
     this.delay(0);
     for (const way of Object.values(this.#ways)) way.blocked = false;
-    for (const pump of this.#pumps) pump.go();
+    for (const pump of this.#pumps) {
+      pump.go();
+      if (pump.ended) this.#pumps.delete(pump);
+    }
   }
 
   /** Ends every open connection with a reset. */
@@ -161,7 +164,8 @@ export class TcpProxy {
     );
     this.#pumps.add(pump);
     from.on('close', () => {
-      this.#pumps.delete(pump);
+      // What a block holds back is still to be delivered, the end of the connection too.
+      if (pump.ended) this.#pumps.delete(pump);
     });
   }
 }
@@ -198,6 +202,11 @@ class Pump {
     from.on('error', () => {
       this.#pass(() => to.resetAndDestroy());
     });
+  }
+
+  /** True when the sender is gone and nothing of it is held back. */
+  get ended(): boolean {
+    return this.#from.destroyed && this.#waiting.length === 0;
   }
 
   /** Delivers what was held back. */

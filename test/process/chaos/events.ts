@@ -13,6 +13,8 @@ export interface Began {
   readonly op: string;
   /** Who makes it; does one thing after another, but for the copies of a call that it sends at the same time. */
   readonly actor: string;
+  /** The place of the node that is called, from 0. */
+  readonly node: number;
   readonly call: ClientCall;
 }
 

@@ -20,7 +20,7 @@ function view(token: number): LeaseView {
 function called(from: number, to: number, call: ClientCall, answer: Answer): ClientEvent[] {
   const op = `op-${++ops}`;
   return [
-    { type: 'began', at: from, op, actor: 'a', call },
+    { type: 'began', at: from, op, actor: 'a', node: 0, call },
     { type: 'ended', at: to, op, answer, revision: ZERO_REVISION, failed: undefined, reason: '' },
   ];
 }

@@ -55,11 +55,12 @@ export class NotedCalls {
     const op = `${name}/${this.#calls++}`;
     const parts: readonly ClientCall[] =
       call.type === 'renew' ? call.leases.map((lease) => ({ type: 'renew', leases: [lease] })) : [call];
+    const node = nextInt(random, 0, channels.size - 1);
     const from = now();
     for (const [at, part] of parts.entries())
-      notebook.note({ type: 'began', at: from, op: `${op}#${at}`, actor: name, call: part });
+      notebook.note({ type: 'began', at: from, op: `${op}#${at}`, actor: name, node, call: part });
     const timeoutMs = nextInt(random, 0, 3) === 0 ? 4_000 : 1_500;
-    const reply = await channels.send(nextInt(random, 0, channels.size - 1), call, timeoutMs);
+    const reply = await channels.send(node, call, timeoutMs);
     const end = { type: 'ended', at: now() } as const;
     for (const at of parts.keys()) {
       if (reply.type === 'answer') {
