@@ -94,7 +94,7 @@ describe('five members and every graph of their links', () => {
   );
   const promised = graphs.filter(hasLinkedMajority);
 
-  it('have a leader that stays and writes, wherever three reach each other', () => {
+  it('have a leader that stays and writes, wherever three reach each other', { timeout: 120_000 }, () => {
     const faults = promised.flatMap((down, at) => {
       const found = fault(down, at);
       return found === undefined ? [] : [`without ${down.join(' ')}: ${found}`];
