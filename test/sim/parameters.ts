@@ -146,7 +146,7 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
   // Now and then next to no spread: votes split (E6).
   const electionMaxMs = electionMinMs * (chance(random, 100) ? 1.1 : 2);
   return {
-    tickMs: 50 * scale,
+    tickMs: 35 * scale,
     heartbeatMs: 100 * scale,
     electionMinMs,
     electionMaxMs,

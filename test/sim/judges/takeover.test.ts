@@ -101,6 +101,8 @@ class Members {
     return {
       applied: this.#applied,
       leadership: term === undefined ? undefined : { term, ready: { since: 0 } },
+      // Whatever is appended is committed at once.
+      raft: { commit: this.#applied, log: { anchor: { index: this.#applied, term: 1 }, entries: [] } },
       lease: {
         leases: new Map(this.#leases),
         requests: { byToken: new Map() },
