@@ -49,10 +49,12 @@ export class FileNode {
   losePower(device: Device): void {
     if (this.#since.length === 0) return;
     let bytes: Uint8Array = this.#synced.slice();
+    // As a rule the kernel has written back nothing of the last second.
+    const early = device.oneIn(2);
     let torn = false;
     for (const position of new Set(this.#since.map((write) => write.position))) {
       const versions = this.#since.filter((write) => write.position === position).map((write) => write.bytes);
-      const kept = nextInt(device.random, 0, versions.length);
+      const kept = early ? 0 : nextInt(device.random, 0, versions.length);
       const version = versions[kept - 1];
       if (version !== undefined) bytes = put(bytes, version, position);
       const next = versions[kept];

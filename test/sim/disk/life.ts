@@ -145,6 +145,8 @@ export class Life {
     for (const record of source) if (record.type === 'domain') records.set(record.domain, record.lease.token);
     const installed = { ...state, base, entries: [], applied: base.index, records, keepFrom: base.index + 1 };
     this.#submit(store, installed, [], { install: meta(base.index, base.term) });
+    // One that was on its way meanwhile is dropped: it is of the table that was replaced (S4.2).
+    if (nextInt(this.#random, 0, 2) === 0) store.cut(cutAt(index - 1, 0, { put: [domainRecord('stale', 1)] }));
   }
 
   #newTerm(): HardState {
