@@ -1,39 +1,54 @@
 /** What happens to clients, to their connections, and to the resource. */
 import { nextInt } from '../../../src/base/random.js';
 import type { TcpProxy } from '../../support/tcp-proxy.js';
-import { LONGEST_TTL_MS, pick } from './fault.js';
+import { LONGEST_TTL_MS, pick, pickSome } from './fault.js';
 import type { Fault, FaultPorts } from './fault.js';
 
-/** The kinds of faults. */
+/** What happens to the processes. */
 export const CLIENT_FAULTS: readonly Fault[] = [
   stop('stop a client, for less than a TTL', 200, 2_500),
   stop('stop a client, for more than a TTL', LONGEST_TTL_MS + 500, LONGEST_TTL_MS + 3_000),
   { name: 'kill a client', strike: kill },
   { name: 'kill the resource', strike: killResource },
-  broken('a client cut off', 4, (proxy) => {
-    proxy.cut();
-  }),
-  broken('one-way: what a client sends', 1, (proxy) => {
+];
+
+/** Long enough for leases to pass on. */
+const LONG: Spell = [LONGEST_TTL_MS + 1_000, LONGEST_TTL_MS + 5_000];
+const SHORT: Spell = [300, 2_500];
+const ANY: Spell = [300, LONGEST_TTL_MS + 4_000];
+
+/** What happens to the connections of half of the clients. */
+export const CONNECTION_FAULTS: readonly Fault[] = [
+  broken('clients cut off, for less than a TTL', SHORT, 4, cut),
+  broken('clients cut off, for more than a TTL', LONG, 4, cut),
+  broken('one-way: what clients send', ANY, 1, (proxy) => {
     proxy.block('toTarget');
   }),
-  broken('one-way: what a client is answered', 1, (proxy) => {
+  broken('one-way: what clients are answered, for more than a TTL', LONG, 4, (proxy) => {
     proxy.block('toClient');
   }),
-  broken('silence towards a client', 1, (proxy) => {
+  broken('silence towards clients', ANY, 1, (proxy) => {
     proxy.silence();
     proxy.reset();
   }),
-  broken('half-open connections of a client', 2, (proxy, { random }) => {
+  broken('half-open connections of clients', ANY, 2, (proxy, { random }) => {
     proxy.choke(nextInt(random, 1, 5_000));
   }),
-  broken('delay towards a client', 4, (proxy, { random }) => {
+  broken('delay towards clients', ANY, 4, (proxy, { random }) => {
     proxy.delay(nextInt(random, 20, 800));
   }),
-  broken('reset towards a client', 4, (proxy) => {
+  broken('reset towards clients', SHORT, 4, (proxy) => {
     proxy.reset();
   }),
-  { name: 'refuse a client', strike: refuse },
+  { name: 'refuse clients', strike: refuse },
 ];
+
+/** How long a fault lasts, in milliseconds: at least, and at most. */
+type Spell = readonly [number, number];
+
+function cut(proxy: TcpProxy): void {
+  proxy.cut();
+}
 
 function stop(name: string, lowMs: number, highMs: number): Fault {
   const strike = async ({ random, stage, pause }: FaultPorts): Promise<boolean> => {
@@ -64,13 +79,18 @@ async function killResource({ stage, pause }: FaultPorts): Promise<boolean> {
 }
 
 /** In `share` of 4 cases on the way to each node, at random. */
-function broken(name: string, share: number, begin: (proxy: TcpProxy, ports: FaultPorts) => void): Fault {
+function broken(
+  name: string,
+  [lowMs, highMs]: Spell,
+  share: number,
+  begin: (proxy: TcpProxy, ports: FaultPorts) => void,
+): Fault {
   const strike = async (ports: FaultPorts): Promise<boolean> => {
-    const all = waysOf(ports);
+    const all = waysOfHalf(ports);
     const one = pick(ports.random, all);
     const proxies = all.filter((proxy) => proxy === one || nextInt(ports.random, 1, 4) <= share);
     for (const proxy of proxies) begin(proxy, ports);
-    await spell(ports);
+    await ports.pause(lowMs, highMs);
     for (const proxy of proxies) proxy.heal();
     return true;
   };
@@ -78,26 +98,21 @@ function broken(name: string, share: number, begin: (proxy: TcpProxy, ports: Fau
 }
 
 async function refuse(ports: FaultPorts): Promise<boolean> {
-  const proxies = waysOf(ports);
+  const proxies = waysOfHalf(ports);
   for (const proxy of proxies) {
     await proxy.refuse();
     proxy.reset();
   }
-  await spell(ports);
+  await ports.pause(...ANY);
   for (const proxy of proxies) await proxy.listen();
   return true;
 }
 
-/** Every other time long enough for a lease to pass on. */
-async function spell({ random, pause }: FaultPorts): Promise<void> {
-  if (nextInt(random, 0, 1) === 0) await pause(300, 2_500);
-  else await pause(LONGEST_TTL_MS + 500, LONGEST_TTL_MS + 4_000);
-}
-
-function waysOf({ random, stage }: FaultPorts): TcpProxy[] {
-  const { name } = pick(random, stage.workers);
+/** The ways of half of the clients to all nodes. */
+function waysOfHalf({ random, stage }: FaultPorts): TcpProxy[] {
+  const clients = pickSome(random, stage.workers, stage.workers.length / 2);
   return stage.mesh.proxies(
-    [name],
+    clients.map(({ name }) => name),
     stage.nodes.all.map((node) => node.name),
   );
 }

@@ -6,7 +6,7 @@ import { createRandom, nextInt, nextUint32 } from '../../../src/base/random.js';
 import type { Random } from '../../../src/base/random.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import { until } from '../cluster.js';
-import { CLIENT_FAULTS } from './client-faults.js';
+import { CLIENT_FAULTS, CONNECTION_FAULTS } from './client-faults.js';
 import { now } from './clock.js';
 import { Deck } from './deck.js';
 import type { Fault, FaultPorts } from './fault.js';
@@ -89,6 +89,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       { faults: NETWORK_FAULTS, restMs: 5_000 },
       // Leases change hands while the cluster is well and their holders are not.
       { faults: CLIENT_FAULTS, restMs: 1_500 },
+      { faults: CONNECTION_FAULTS, restMs: 1_500 },
     ];
     for (const { name } of lanes.flatMap((lane) => lane.faults)) faults.set(name, 0);
     const striking = lanes.map((lane) =>
