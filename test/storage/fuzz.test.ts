@@ -36,6 +36,7 @@ import type { ChainPosition, CutMeta } from '../../src/wire/disk-records.js';
 import { encodeStateRecord } from '../../src/wire/state.js';
 import * as any from '../wire/arbitraries.js';
 import { blindly } from '../wire/mutations.js';
+import { expectSane } from '../wire/sane.js';
 
 const seeds = fc.array(fc.integer({ min: 0, max: 2 ** 32 - 1 }), { minLength: 20, maxLength: 20 });
 
@@ -45,14 +46,16 @@ interface Sealed<T> {
   readonly decode: (bytes: Uint8Array) => T;
   /** Puts the right checksum on bytes that were changed. */
   readonly seal: (bytes: Uint8Array) => Uint8Array;
+  /** Equal contents have equally many bytes: there is no protobuf message in it, which may carry unknown fields. */
+  readonly fixed: boolean;
 }
 
 const sealed = <T>(
   values: fc.Arbitrary<T>,
   encode: (value: T) => Uint8Array,
   decode: (bytes: Uint8Array) => T,
-  seal = checksumAtEnd,
-): Sealed<unknown> => ({ values, encode, decode, seal }) as unknown as Sealed<unknown>;
+  { seal = checksumAtEnd, fixed = true }: Partial<Pick<Sealed<T>, 'seal' | 'fixed'>> = {},
+): Sealed<unknown> => ({ values, encode, decode, seal, fixed }) as unknown as Sealed<unknown>;
 
 const vote = fc.option(any.member, { nil: undefined });
 const hardState = fc.record({ write: any.count, term: any.count, vote });
@@ -91,10 +94,10 @@ const block: fc.Arbitrary<Block> = fc
 
 const records: Readonly<Record<string, Sealed<unknown>>> = {
   'hard state': sealed(hardState, encodeHardState, decodeHardState),
-  Genesis: sealed(any.genesis, sealGenesis, unsealGenesis),
+  Genesis: sealed(any.genesis, sealGenesis, unsealGenesis, { fixed: false }),
   pointer: sealed(any.count, encodePointer, decodePointer),
-  'meta record of a cut': sealed(cutMeta, encodeCutMeta, decodeCutMeta),
-  IDENTITY: sealed(identity, encodeIdentity, decodeIdentity, checksumInLastLine),
+  'meta record of a cut': sealed(cutMeta, encodeCutMeta, decodeCutMeta, { fixed: false }),
+  IDENTITY: sealed(identity, encodeIdentity, decodeIdentity, { seal: checksumInLastLine }),
   'log block': sealed(
     block,
     ({ first, before, entries }) => encodeBlock(first, before, entries).value,
@@ -102,11 +105,11 @@ const records: Readonly<Record<string, Sealed<unknown>>> = {
       const { first, before, entries } = decodeBlock(bytes, 'block');
       return { first, before, entries };
     },
-    checksumOfBlock,
+    { seal: checksumOfBlock, fixed: false },
   ),
 };
 
-describe.each(Object.entries(records))('%s', (_name, { values, encode, decode, seal }) => {
+describe.each(Object.entries(records))('%s', (_name, { values, encode, decode, seal, fixed }) => {
   it('comes back as it went, and with any change is refused', () => {
     fc.assert(
       fc.property(values, values, seeds, (value, other, list) => {
@@ -136,7 +139,10 @@ describe.each(Object.entries(records))('%s', (_name, { values, encode, decode, s
             refused++;
             continue;
           }
-          const again = decode(encode(got));
+          expectSane(got, true);
+          const written = encode(got);
+          if (fixed) expect(written.length).toBe(wrong.length);
+          const again = decode(written);
           if (!isDeepStrictEqual(again, got)) expect(again).toEqual(got);
         }
       }),
@@ -411,10 +417,6 @@ function checksumOfBlock(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from(copy);
 }
 
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex');
-}
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-function unhex(text: string): Uint8Array {
-  return Uint8Array.from(Buffer.from(text, 'hex'));
-}
+const unhex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'));

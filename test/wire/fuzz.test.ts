@@ -38,12 +38,15 @@ import * as any from './arbitraries.js';
 import { answer, call, header, LIMITS } from './arbitrary-answers.js';
 import { forwardedCall, forwardedResult } from './arbitrary-forwards.js';
 import { blindly, deep, structurally } from './mutations.js';
+import { expectSane } from './sane.js';
 
 interface Decoder<T> {
   readonly values: fc.Arbitrary<T>;
   readonly encode: (value: T) => Uint8Array;
   readonly decode: (bytes: Uint8Array) => T;
   readonly refusal: new (...parameters: never[]) => Error;
+  /** Whether texts are part of a state, so that each must stay what it is; those of answers are only shown. */
+  readonly texts: boolean;
   /** Where the message begins, in bytes that are more than a message. */
   readonly from: (bytes: Uint8Array) => number;
   /** Makes good again what has to fit the message, as somebody would who wrote it on purpose. */
@@ -56,7 +59,15 @@ const decoder = <T>(
   decode: (bytes: Uint8Array) => T,
   more: Partial<Decoder<T>> = {},
 ): Decoder<unknown> =>
-  ({ refusal: CorruptBytes, from: () => 0, ...more, values, encode, decode }) as unknown as Decoder<unknown>;
+  ({
+    refusal: CorruptBytes,
+    texts: true,
+    from: () => 0,
+    ...more,
+    values,
+    encode,
+    decode,
+  }) as unknown as Decoder<unknown>;
 
 const lengthPrefixed = (key: Uint8Array, value: Uint8Array): Uint8Array =>
   Uint8Array.from([key.length >> 8, key.length, ...key, ...value]);
@@ -99,7 +110,7 @@ const decoders: Readonly<Record<string, Decoder<unknown>>> = {
   'form request': decoder(any.formRequest, encodeFormRequest, decodeFormRequest),
   'form response': decoder(any.formResponse, encodeFormResponse, decodeFormResponse),
   'forwarded call': decoder(forwardedCall, encodeForwardedCall, decodeForwardedCall),
-  'forwarded result': decoder(forwardedResult, encodeForwardedResult, decodeForwardedResult),
+  'forwarded result': decoder(forwardedResult, encodeForwardedResult, decodeForwardedResult, { texts: false }),
   frame: decoder(
     fc.record({
       hello: fc.option(any.hello.map(encodeHello), { nil: undefined }),
@@ -126,12 +137,12 @@ const decoders: Readonly<Record<string, Decoder<unknown>>> = {
       const { answer: got, header: around } = method.responseDeserialize(Buffer.from(bytes.subarray(1)));
       return { answer: got, header: around } as never;
     },
-    { from: () => 1, refusal: UnexpectedResponse },
+    { from: () => 1, refusal: UnexpectedResponse, texts: false },
   ),
 };
 
 /** What is decoded is what the encoder writes: nothing got in that could not go out. */
-function judge({ decode, encode, refusal }: Decoder<unknown>, bytes: Uint8Array): 'refused' | 'read' {
+function judge({ decode, encode, refusal, texts }: Decoder<unknown>, bytes: Uint8Array): 'refused' | 'read' {
   let value: unknown;
   try {
     value = decode(bytes);
@@ -139,6 +150,7 @@ function judge({ decode, encode, refusal }: Decoder<unknown>, bytes: Uint8Array)
     expect(error).toBeInstanceOf(refusal);
     return 'refused';
   }
+  expectSane(value, texts);
   const again = decode(encode(value));
   if (!isDeepStrictEqual(again, value)) expect(again).toEqual(value);
   return 'read';
@@ -207,6 +219,7 @@ describe('a request', () => {
           }
           const { ok } = parsed;
           count.read++;
+          expectSane(ok, true);
           if (ok.type === 'acquire' && ok.requestId === undefined) continue;
           const again = method.requestDeserialize(encodeCall(ok as never));
           expect(parseRequest(again, LIMITS)).toEqual(parsed);

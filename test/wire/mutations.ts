@@ -45,6 +45,7 @@ const TEXTS: readonly (string | readonly number[])[] = [
   'é'.repeat(128),
   'x'.repeat(4_097),
   '0'.repeat(32),
+  '123E4567-E89B-42D3-A456-426614174000',
   [0xff],
   [0xc0, 0x80],
   [0xed, 0xa0, 0x80],
