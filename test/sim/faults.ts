@@ -5,88 +5,8 @@
  */
 import { nextInt, nextUint32 } from '../../src/base/random.js';
 import { skewed, stream, weighted } from './chance.js';
+import type { FaultKind } from './fault-kinds.js';
 import type { Parameters } from './parameters.js';
-
-/** What can be done to a world. */
-export type FaultKind =
-  /** A process is killed, or its machine loses power; it starts again after `ms`. */
-  | 'kill'
-  | 'power'
-  /** As `power`, but at the next moment at which a write of that member is under way. */
-  | 'power at a write'
-  /** All members at once. */
-  | 'kill all'
-  /** Told to stop, as by SIGTERM; starts again. */
-  | 'stop'
-  /** The process stands still, what arrives waits for it (SIGSTOP). */
-  | 'pause'
-  /** The machine sleeps: its monotonic clock stands. */
-  | 'suspend'
-  | 'wall jump'
-  /** No write ends for `ms`. */
-  | 'disk stall'
-  | 'EIO'
-  | 'ENOSPC'
-  /** The disk has less room than the limit for `ms`. */
-  | 'disk low'
-  | 'halves'
-  | 'isolate'
-  | 'isolate leader'
-  | 'one way'
-  | 'bridge'
-  | 'ring'
-  | 'random links'
-  | 'swizzle'
-  | 'clog'
-  /** Alive, but connects to it are refused and its connections end. */
-  | 'refuse'
-  /** An operator hands leadership over. */
-  | 'transfer'
-  /** A minority of the disks may be lost for good or damaged, or come back as they once were. */
-  | 'wipe'
-  | 'roll back'
-  | 'flip'
-  /** Every disk is lost, and the cluster formed again under its name. */
-  | 'form again'
-  | 'client pause'
-  | 'client suspend'
-  | 'client wall jump'
-  | 'client cut';
-
-/** How often each kind is drawn, where a run has it at all. */
-export const FAULT_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
-  ['kill', 6],
-  ['power', 6],
-  ['power at a write', 8],
-  ['kill all', 1],
-  ['stop', 3],
-  ['pause', 8],
-  ['suspend', 2],
-  ['wall jump', 2],
-  ['disk stall', 5],
-  ['EIO', 2],
-  ['ENOSPC', 1],
-  ['disk low', 1],
-  ['halves', 4],
-  ['isolate', 4],
-  ['isolate leader', 6],
-  ['one way', 5],
-  ['bridge', 2],
-  ['ring', 2],
-  ['random links', 3],
-  ['swizzle', 2],
-  ['clog', 5],
-  ['refuse', 4],
-  ['transfer', 4],
-  ['wipe', 0.8],
-  ['roll back', 0.8],
-  ['flip', 0.8],
-  ['form again', 0.8],
-  ['client pause', 4],
-  ['client suspend', 2],
-  ['client wall jump', 2],
-  ['client cut', 3],
-];
 
 /** One fault. `chance` are raw draws, for whatever it needs to choose. */
 export interface PlannedFault {

@@ -5,8 +5,8 @@
 import type { Random } from '../../src/base/random.js';
 import { nextInt } from '../../src/base/random.js';
 import { between, chance, skewed, skewedInt, stream, weighted } from './chance.js';
-import type { FaultKind } from './faults.js';
-import { FAULT_WEIGHTS } from './faults.js';
+import { FAULT_WEIGHTS } from './fault-kinds.js';
+import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
 
 /** Limits of a replica that a run draws: most of `ReplicaOptions`. */
@@ -70,6 +70,8 @@ export interface Parameters {
   readonly wallOffsetsMs: readonly number[];
   /** True milliseconds of the safety phase. */
   readonly durationMs: number;
+  /** The end waits for the leases that nobody released, too. */
+  readonly toTheLastLease: boolean;
   /** Mean true milliseconds between two faults. */
   readonly faultEveryMs: number;
   readonly faultWeights: readonly (readonly [FaultKind, number])[];
@@ -112,7 +114,8 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    durationMs: between(random, 3, 7) * clients.ttlMs[0],
+    durationMs: between(random, 2.5, 6) * clients.ttlMs[0],
+    toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 150, 2_500),
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
       kind,

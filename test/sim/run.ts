@@ -85,7 +85,8 @@ class Run {
     // A worker's release is repeated for as long as the lease can live.
     await this.#demand('every client has ended', bound + 30_000, () => world.clients.idle);
     await this.#demand('every call has ended', bound + 2_000, () => this.#idle());
-    await this.#demand('every lease has ended', 3 * ttl + bound, () => this.#empty());
+    if (world.parameters.toTheLastLease)
+      await this.#demand('every lease has ended', 3 * ttl + bound, () => this.#empty());
     await this.#demand('every member has applied the same', bound, () => this.#converged());
     if (world.failure !== undefined) return;
     world.compareStates();
