@@ -53,6 +53,8 @@ class Tenure {
   readonly #ports: HolderPorts;
   readonly #lease: Lease;
   readonly #facts: { readonly domain: string; readonly token: number; readonly handle: string };
+  /** False when it was found lost. */
+  #goesOn = true;
 
   constructor(ports: HolderPorts, lease: Lease, handle: string) {
     this.#ports = ports;
@@ -66,22 +68,34 @@ class Tenure {
     await this.#send('open');
     // Half of them long enough to outlive any fault that lets the lease pass on.
     const until = now() + (nextInt(random, 0, 1) === 0 ? nextInt(random, 5_000, 12_000) : nextInt(random, 200, 2_000));
-    while (now() < until && !stopped()) {
-      if (!this.#claim()) break;
-      const choice = nextInt(random, 0, 24);
-      if (choice < 8) await this.#send('write');
-      else if (choice === 8) await this.#verify();
-      else if (choice === 9) {
-        // Computes for too long, and writes without another look.
-        await pause(nextInt(random, 500, 4_500));
-        await this.#send('write');
-      }
-      await pause(nextInt(random, 20, 150));
-    }
+    const goesOn = (): boolean => now() < until && !stopped() && this.#goesOn;
+    await Promise.all([this.#watch(goesOn), this.#work(goesOn)]);
     if (this.#lease.signal.aborted) await this.#afterLoss();
     else {
       notebook.note({ type: 'releasing', at: now(), ...this.#facts });
       await this.#lease.release();
+    }
+  }
+
+  /** Looks at the handle all the time, whatever its work waits for. */
+  async #watch(goesOn: () => boolean): Promise<void> {
+    while (goesOn()) {
+      this.#goesOn = this.#claim();
+      await pause(nextInt(this.#ports.random, 20, 120));
+    }
+  }
+
+  async #work(goesOn: () => boolean): Promise<void> {
+    const { random } = this.#ports;
+    while (goesOn()) {
+      const choice = nextInt(random, 0, 19);
+      if (choice === 0) await this.#verify();
+      else if (choice === 1) {
+        // Computes for too long, and writes without another look.
+        await pause(nextInt(random, 500, 4_500));
+        await this.#send('write');
+      } else if (choice < 8) await this.#send('write');
+      await pause(nextInt(random, 20, 150));
     }
   }
 

@@ -89,7 +89,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       { faults: NETWORK_FAULTS, restMs: 5_000 },
       // Leases change hands while the cluster is well and their holders are not.
       { faults: CLIENT_FAULTS, restMs: 1_500 },
-      { faults: CONNECTION_FAULTS, restMs: 1_500 },
+      { faults: CONNECTION_FAULTS, restMs: 3_000 },
     ];
     for (const { name } of lanes.flatMap((lane) => lane.faults)) faults.set(name, 0);
     const striking = lanes.map((lane) =>
