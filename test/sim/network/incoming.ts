@@ -3,49 +3,18 @@ import { assert } from '../../../src/base/assert.js';
 import type { NodeId } from '../../../src/base/ids.js';
 import type { CallId, CallResult, Hello } from '../../../src/replica/types.js';
 import { helloFault } from '../../../src/transport/greeting.js';
-import type { IncomingKind } from '../../../src/transport/incoming.js';
 import type { Carried } from './carriage.js';
 import type { DialOwner, Network } from './dialling.js';
 import type { Part } from './part.js';
 import type { SimProcess } from './process.js';
 import { SnapshotReceiver } from './receiver.js';
+import { Incoming } from './incoming-stream.js';
+import type { StreamHandler } from './incoming-stream.js';
 import type { Stream } from './stream.js';
 
 /** How often, and how many times, the streams of an older process are looked at after they were asked for a sign of life. */
 const CHALLENGE_STEP_MS = 50;
 const CHALLENGE_STEPS = 10;
-
-/** One stream that was opened to this process. */
-export class Incoming {
-  readonly kind: IncomingKind;
-  readonly hello: Hello;
-  readonly stream: Stream;
-  readonly owner: DialOwner;
-  /** Parts that have come since it was admitted. */
-  frames = 0;
-  /** Undefined until it is admitted. */
-  handler: StreamHandler | undefined;
-  over = false;
-
-  constructor(stream: Stream, hello: Hello, owner: DialOwner) {
-    this.kind = stream.kind;
-    this.stream = stream;
-    this.hello = hello;
-    this.owner = owner;
-  }
-
-  /** Sends something back to who dialled. */
-  back(task: () => void): void {
-    this.stream.send('acceptor', task);
-  }
-}
-
-/** What becomes of an admitted stream. */
-export interface StreamHandler {
-  frame(part: Part): void;
-  /** `replaced`: the same process has opened a newer one of the same kind. Called once. */
-  ended(replaced: boolean): void;
-}
 
 /** See the head of the file. */
 export class IncomingStreams {

@@ -3,7 +3,7 @@ import { assert } from '../../../src/base/assert.js';
 import type { Member } from '../../../src/raft/types.js';
 import type { SnapshotChunk } from '../../../src/replica/types.js';
 import type { Network } from './dialling.js';
-import type { Incoming, StreamHandler } from './incoming.js';
+import type { Incoming, StreamHandler } from './incoming-stream.js';
 import type { Part } from './part.js';
 import type { SimProcess } from './process.js';
 
