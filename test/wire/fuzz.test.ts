@@ -29,6 +29,7 @@ import {
 import { decodeMessage, encodeMessage } from '../../src/wire/message.js';
 import { decodeDone, decodeFrame, doneFrame, helloFrame, numberFrame, partFrame } from '../../src/wire/peer-frames.js';
 import type { Frame } from '../../src/wire/peer-frames.js';
+import { encodeFields, messageType } from '../../src/wire/proto.js';
 import { failureFromTrailers } from '../../src/wire/public-error.js';
 import { parseRequest } from '../../src/wire/public-parse.js';
 import { UnexpectedResponse } from '../../src/wire/public-unexpected.js';
@@ -196,6 +197,28 @@ describe.each(Object.entries(decoders))('%s', (_name, one) => {
       }),
       { numRuns: 2 },
     );
+  });
+});
+
+/** What chance hardly meets. */
+describe('an edge', () => {
+  it('of indices: entries behind the greatest one are refused', () => {
+    const member = { nodeId: 'n1', directoryId: 'a'.repeat(32) };
+    const after = (index: number): Uint8Array =>
+      encodeFields(messageType('CoreMessage'), {
+        ...{ from: member, to: member, term: 1 },
+        append: { prev: { index, term: 1 }, entries: [{ term: 1, kind: 1 }], commit: 0, request: 1 },
+      });
+    expect(decodeMessage(after(2 ** 53 - 3))).toMatchObject({ entries: [{ index: 2 ** 53 - 2 }] });
+    expect(() => decodeMessage(after(2 ** 53 - 1))).toThrow(CorruptBytes);
+  });
+
+  it('of request ids: another form of the same id is refused', () => {
+    const command = (requestId: string): Uint8Array =>
+      encodeFields(messageType('Command'), { format: 1, withdraw: { domain: 'a', requestId, owner: '' } });
+    const id = '123e4567-e89b-42d3-a456-426614174000';
+    expect(decodeCommand(command(id))).toMatchObject({ requestId: id });
+    expect(() => decodeCommand(command(id.toUpperCase()))).toThrow(CorruptBytes);
   });
 });
 
