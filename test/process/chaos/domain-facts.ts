@@ -97,7 +97,7 @@ export class DomainFacts {
     for (const lease of this.#newestFirst()) {
       const until = Math.min(lease.heldUntil, lease.givenBackFrom);
       if (next !== undefined && next.grantedBy < until)
-        yield `${this.domain}: ${next.token} was granted ${(until - next.grantedBy).toFixed(1)} ms before the safe time of ${lease.token} (${lease.holder}) ended`;
+        yield `${this.domain}: ${next.token} was granted before the safe time of ${lease.token} (${lease.holder}) ended`;
       if (next === undefined || lease.grantedBy < next.grantedBy) next = lease;
     }
   }
@@ -108,7 +108,7 @@ export class DomainFacts {
       const lease = this.leases.get(token);
       if (lease === undefined) continue;
       if (!live && lease.grantedBy <= from && to < Math.min(lease.heldUntil, lease.givenBackFrom))
-        yield `${this.domain}: ${token} (${lease.holder}) was acknowledged and is gone ${(Math.min(lease.heldUntil, lease.givenBackFrom) - to).toFixed(1)} ms before its safe time ended: ${how}`;
+        yield `${this.domain}: ${token} (${lease.holder}) was acknowledged and is gone before its safe time ended: ${how}`;
       if (live && lease.givenBackBy < from) yield `${this.domain}: ${token} was given back and is live again: ${how}`;
       if (!live) continue;
       for (const other of this.leases.values())
