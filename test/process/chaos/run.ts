@@ -133,15 +133,16 @@ async function strike(
   end: AbortSignal,
 ): Promise<void> {
   const deck = new Deck(faults, random);
-  const wait = async (lowMs: number, highMs: number): Promise<void> => {
-    await pause(nextInt(random, lowMs, highMs), undefined, { signal: end }).catch(() => undefined);
+  const wait = async (from: Random, lowMs: number, highMs: number): Promise<void> => {
+    await pause(nextInt(from, lowMs, highMs), undefined, { signal: end }).catch(() => undefined);
   };
   for (;;) {
-    await wait(500, restMs);
+    await wait(random, 500, restMs);
     if (end.aborted) return;
     const { name, strike: act } = deck.next();
-    // Each fault draws from a stream of its own: how long one of them took does not change the next.
-    const ports: FaultPorts = { stage, random: createRandom(nextUint32(random)), pause: wait };
+    // Each fault draws from a stream of its own: what one of them met does not change the next.
+    const own = createRandom(nextUint32(random));
+    const ports: FaultPorts = { stage, random: own, pause: (lowMs, highMs) => wait(own, lowMs, highMs) };
     stage.tell(`${name} …`);
     if (await act(ports)) counts.set(name, (counts.get(name) ?? 0) + 1);
     stage.tell(`${name} is over`);
