@@ -5,12 +5,15 @@ import type { Revision } from '../../src/base/revision.js';
 import { leaseOf } from '../../src/lease/lookup.js';
 import { hashState } from '../../src/lease/hash.js';
 import { step } from '../../src/raft/raft.js';
+import type { Event } from '../../src/replica/types.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { NETWORK_COMMANDS } from './network-commands.js';
 import { matches, parsePattern } from './network.js';
-import { BASE } from './replica-node.js';
 import type { ReplicaNode } from './replica-node.js';
 import type { Operation, ReplicaWorld } from './replica-world.js';
+
+/** An event that changes nothing: the replica goes through the end of its turn. */
+const NOTHING: Event = { type: 'cancel', id: 0 };
 
 type Command = (world: ReplicaWorld, words: readonly string[]) => void;
 
@@ -111,7 +114,7 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
       holder: 'client',
       ttlMs: Number(after(words, 'ttl') ?? 3000),
       metadata: [],
-      seenRevision: (seen === undefined ? 0 : BASE + Number(seen)) as Revision,
+      seenRevision: (seen === undefined ? 0 : world.base + Number(seen)) as Revision,
     });
   },
   renew: (world, words) => {
@@ -150,12 +153,22 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
       leases: [{ domain, token, version }],
     });
     step(raft, { type: 'propose', payload, exempt: true });
-    world.step(node, []);
+    world.step(node, [NOTHING]);
   },
-  disk: (world, words) => {
-    const node = world.node(words[0] ?? '');
-    if (words[1] !== 'stall' && words[1] !== 'go') throw new Error('a disk can stall or go');
-    node.stalled = words[1] === 'stall';
+  /** `disk A stall`, `disk A go`, `disk A fail EIO`, `disk A fail ENOSPC`. */
+  disk: (world, [name = '', what, code]) => {
+    const node = world.node(name);
+    if (what === 'fail' && (code === 'EIO' || code === 'ENOSPC')) node.running?.store.fail(code);
+    else if (what === 'stall' || what === 'go') node.stalled = what === 'stall';
+    else throw new Error('a disk can stall, go, fail EIO or fail ENOSPC');
+  },
+  /** `chunk hold`, `chunk go`; `chunk c2` and `chunk c2 damaged` deliver a held one; `chunk break A>C`. */
+  chunk: (world, [what = '', how = '']) => {
+    if (what === 'hold' || what === 'go') world.transfers.held = what === 'hold';
+    else if (what === 'break') {
+      const [from = '', to = ''] = how.split('>');
+      world.transfers.broken(world.node(from), world.node(to));
+    } else world.transfers.deliver(what, how === 'damaged');
   },
   fsync: (world, words) => {
     world.sync(world.node(words[0] ?? ''));
@@ -194,7 +207,7 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
     for (const name of words) {
       const { context } = world.node(name).up();
       context.cuts.dirtySince = -Infinity;
-      world.step(world.node(name), []);
+      world.step(world.node(name), [NOTHING]);
     }
   },
 };
@@ -221,12 +234,12 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
   /** `token x < y`. */
   token: (world, [left, operator, right]) => {
     const [a, b] = [operation(world, left).lease?.token ?? 0, operation(world, right).lease?.token ?? 0];
-    return { holds: operator === '<' ? a < b : a === b, found: `${a - BASE} and ${b - BASE}` };
+    return { holds: operator === '<' ? a < b : a === b, found: `${a - world.base} and ${b - world.base}` };
   },
   /** `domain d at B = free`, `domain d at B = 5`: what B has applied. */
   domain: (world, [domain, , name = '', , ...words]) => {
     const lease = leaseOf(world.node(name).up().context.lease, domain as Domain);
-    return is(lease === undefined ? 'free' : String(lease.token - BASE), words);
+    return is(lease === undefined ? 'free' : String(lease.token - world.base), words);
   },
   /** All running members have applied the same and hash the same. */
   'equal-states': (world) => {
@@ -249,6 +262,10 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     const pattern = parsePattern(words.slice(0, -1));
     const found = world.network.sent.slice(world.sentBefore).filter((packet) => matches(pattern, packet));
     return { holds: found.length <= Number(words.at(-1)), found: String(found.length) };
+  },
+  running: (world, [name = '']) => {
+    const holds = world.node(name).running !== undefined;
+    return { holds, found: holds ? 'running' : 'not running' };
   },
   held: (world, words) => {
     const found = world.network.held.filter((packet) => matches(parsePattern(words), packet));

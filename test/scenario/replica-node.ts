@@ -1,10 +1,16 @@
-/** One member of a replica scenario: the whole replica over a memory disk, in the hands of the scenario. */
+/**
+ * One member of a replica scenario: the whole replica under the executor of production, over a memory disk, in the
+ * hands of the scenario.
+ */
 import type { Incarnation } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
+import type { Executor } from '../../src/node/executor.js';
+import { createExecutor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
+import type { PeerEffect, Store } from '../../src/replica/ports.js';
 import type { Replica } from '../../src/replica/replica.js';
 import { createReplica } from '../../src/replica/replica.js';
-import type { Effect, Event, Genesis, ReplicaOptions } from '../../src/replica/types.js';
+import type { CallId, CallResult, Event, Genesis, ReplicaOptions } from '../../src/replica/types.js';
 import type { MemoryDisk, MemoryStore } from '../../src/testing/memory-store.js';
 import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
 import { commandCodec } from '../../src/wire/command.js';
@@ -14,7 +20,7 @@ import { viewOf } from './node-view.js';
 /** Tokens of a scenario are small: the base, and the index of the entry. */
 export const BASE = 1000;
 /** The wall clock at time 0. */
-const START_UNIX_MS = 1_800_000_000_000;
+export const START_UNIX_MS = 1_800_000_000_000;
 /** The time-outs of the product, and cuts only when the scenario asks. */
 const TIMES = { heartbeatMs: 100, electionMinMs: 500, electionMaxMs: 1000, tickMs: 10, cutMs: 1_000_000 };
 const LIMITS = {
@@ -45,12 +51,35 @@ export function genesisOf(
   };
 }
 
+/** What a node needs of the world around it. */
+export interface NodeSurroundings {
+  /** Virtual milliseconds. */
+  readonly now: () => number;
+  /** The node wants {@link ReplicaNode.take} before any message arrives. */
+  readonly wanted: () => void;
+  /** An effect for the other members. */
+  readonly perform: (effect: PeerEffect) => void;
+  readonly answer: (id: CallId, result: CallResult) => void;
+  /** What was handed to the store, and lines for the log. */
+  readonly say: (line: string) => void;
+  /** The disk refused a write: the process has to end. */
+  readonly refused: (error: Error) => void;
+}
+
+interface Running {
+  readonly replica: Replica;
+  readonly store: MemoryStore;
+  readonly executor: Executor;
+  /** The turn that the executor wants. */
+  turn: (() => void) | undefined;
+}
+
 /** See the file's comment. */
 export class ReplicaNode {
   readonly name: string;
   readonly member: Member;
   readonly disk: MemoryDisk;
-  running: { readonly replica: Replica; readonly store: MemoryStore } | undefined;
+  running: Running | undefined;
   run = 0;
   paused = false;
   /** No write ends until the scenario lets it. */
@@ -75,47 +104,89 @@ export class ReplicaNode {
     this.#options = { self: member, addresses, ...TIMES, ...LIMITS, ...own };
   }
 
-  /** Starts the process from its disk; `report` gets what the disk reports. */
-  start(report: (event: Event) => void): void {
+  /** Starts the process from its disk. */
+  start(world: NodeSurroundings): void {
     const store = openMemoryStore(this.disk, {
       schedule: (complete) => {
         this.complete = complete;
       },
     });
-    store.listen({
-      written: (seq) => {
-        report({ type: 'written', seq });
+    this.run++;
+    const { loaded } = store;
+    const replica = createReplica({ ...this.#options, seed: this.#options.seed + this.run }, commandCodec, loaded);
+    const executor = createExecutor(replica, {
+      store: this.#announced(store, world),
+      peers: { perform: world.perform, chunkStaged: () => undefined },
+      clients: {
+        answer: (id, _header, result) => {
+          world.answer(id, result);
+        },
       },
-      cutWritten: (index) => {
-        report({ type: 'cutWritten', index });
+      time: () => ({ nowMs: world.now(), unixMs: START_UNIX_MS + this.wallOffsetMs + world.now() }),
+      schedule: (turn) => {
+        running.turn = turn;
+        world.wanted();
       },
-      staged: (request, sequence) => {
-        report({ type: 'staged', request, sequence });
-      },
-      failed: (error) => {
-        throw error;
+      observer: {
+        log: ({ level, message, fields }) => {
+          if (level === 'audit') world.say(`${this.name}: ${message} ${Object.values(fields).join(' ')}`);
+        },
+        serving: () => undefined,
+        stopped: () => undefined,
+        failed: (cause, error) => {
+          if (cause === 'assertion') throw error;
+          world.refused(error);
+        },
       },
     });
-    this.run++;
-    this.running = {
-      replica: createReplica({ ...this.#options, seed: this.#options.seed + this.run }, commandCodec, store.loaded),
-      store,
-    };
+    const running: Running = { replica, store, executor, turn: undefined };
+    this.running = running;
     this.paused = false;
     this.stalled = false;
   }
 
   /** The process ends; `lose` also loses the write under way. */
   crash(lose: boolean): void {
+    this.running?.executor.halt();
     this.running?.store.crash({ lose: 'unsynced', underWay: lose ? 'lost' : 'kept' });
     this.running = undefined;
     this.complete = undefined;
     this.inbox.length = 0;
   }
 
-  /** Hands a batch to the replica. */
-  step(nowMs: number, events: readonly Event[]): Effect[] {
-    return this.up().step({ nowMs, unixMs: START_UNIX_MS + this.wallOffsetMs + nowMs }, events);
+  /** Hands a batch over, for the next turn. */
+  dispatch(events: readonly Event[]): void {
+    for (const event of events) this.running?.executor.dispatch(event);
+  }
+
+  /** Takes the turn that the executor wants, if it wants one. */
+  take(): void {
+    const { running } = this;
+    const turn = running?.turn;
+    if (running !== undefined) running.turn = undefined;
+    turn?.();
+  }
+
+  /** The store, which says what of interest is handed to it. */
+  #announced(store: MemoryStore, world: NodeSurroundings): Store {
+    return {
+      loaded: store.loaded,
+      listen: (listener) => {
+        store.listen(listener);
+      },
+      write: (write) => {
+        store.write(write);
+      },
+      cut: (cut) => {
+        store.cut(cut);
+        world.say(`${this.name} cuts at ${cut.meta.index}`);
+      },
+      stage: (chunk) => {
+        store.stage(chunk);
+      },
+      openSnapshot: () => store.openSnapshot(),
+      close: () => store.close(),
+    };
   }
 
   /** The running replica; throws where a scenario speaks of a stopped one. */

@@ -1,15 +1,14 @@
 /**
  * The world of the lease scenarios: whole replicas, clients, and time that passes only when the scenario says so.
- * Messages between cores go over the same network as in the raft scenarios; calls that one member passes to another,
- * and snapshots, arrive at once where the link is up.
+ * Messages between cores go over the same network as in the raft scenarios; calls that one member passes to another
+ * arrive at once where the link is up, and so do the chunks of snapshots unless the scenario holds them.
  */
 import type { Call, LeaseRef } from '../../src/base/api.js';
 import type { NodeId } from '../../src/base/ids.js';
 import { FINISHED_REQUESTS } from '../../src/base/limits.js';
 import type { Entry, Message } from '../../src/raft/types.js';
-import type { CallResult, Effect, Event } from '../../src/replica/types.js';
-import { sortedRecords } from '../../src/testing/memory-image.js';
-import { digestText } from '../../src/base/digest.js';
+import type { PeerEffect } from '../../src/replica/ports.js';
+import type { CallResult, Event } from '../../src/replica/types.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { deepFreeze } from './freeze.js';
 import { Invariants } from './invariants.js';
@@ -18,6 +17,8 @@ import type { Packet } from './network.js';
 import { Network } from './network.js';
 import type { Carry } from './raft-world.js';
 import { BASE, genesisOf, ReplicaNode } from './replica-node.js';
+import { outcomeText } from './replica-outcome.js';
+import { Transfers } from './replica-transfers.js';
 import { member, messageText } from './text.js';
 
 /** A client's call. */
@@ -60,12 +61,17 @@ export class ReplicaWorld {
   readonly invariants = new Invariants();
   readonly oracle = new LeaseOracle();
   readonly operations = new Map<string, Operation>();
+  /** The base of the history: what tokens are shown without. */
+  base: number = BASE;
   now = 0;
   trace: string[] = [];
   sentBefore = 0;
-  /** Fixed before the members start; bytes, but for the first and the last. */
+  /** Snapshots under way. */
+  readonly transfers: Transfers;
+  /** Fixed before the members start. Bytes, milliseconds; `chunkRecords`: records in a chunk of a snapshot. */
   readonly settings = {
     finishedRequests: FINISHED_REQUESTS,
+    chunkRecords: 1000,
     logKeepBytes: 1_000_000,
     maxUncommittedBytes: 100_000,
     holdMs: 0,
@@ -73,11 +79,23 @@ export class ReplicaWorld {
   };
   readonly #carry: Carry;
   #calls = 0;
-  /** What reaches a member next, in order. */
-  readonly #due: { readonly node: ReplicaNode; readonly run: number; readonly event: Event }[] = [];
+  /** What comes next, in order, and at which run of which member. */
+  readonly #due: { readonly node: ReplicaNode; readonly run: number; readonly go: () => void }[] = [];
 
   constructor(carry: Carry) {
     this.#carry = carry;
+    this.transfers = new Transfers({
+      isCut: (from, to) => this.network.isCut(from.name, to.name),
+      print: (line) => {
+        this.print(line);
+      },
+      later: (node, event) => {
+        this.#later(node, event);
+      },
+      arrive: (node, event) => {
+        this.#arrive(node, event);
+      },
+    });
   }
 
   print(line: string): void {
@@ -111,8 +129,27 @@ export class ReplicaWorld {
   }
 
   start(node: ReplicaNode): void {
-    node.start((event) => {
-      this.#due.push({ node, run: node.run, event });
+    node.start({
+      now: () => this.now,
+      wanted: () => {
+        this.#soon(node, () => {
+          if (!node.paused) this.#turn(node);
+        });
+      },
+      perform: (effect) => {
+        this.#perform(node, effect);
+      },
+      answer: (id, result) => {
+        const operation = [...this.operations.values()].find((candidate) => candidate.number === id);
+        if (operation !== undefined) this.#answer(operation, result);
+      },
+      say: (line) => {
+        this.print(line);
+      },
+      refused: (error) => {
+        this.print(`${node.name} ends: ${error.message}`);
+        this.crash(node, true);
+      },
     });
     this.invariants.restored(node.member, node.run, node.up().context.applied);
   }
@@ -127,8 +164,14 @@ export class ReplicaWorld {
 
   /** Hands `events` to `node` in one batch. */
   step(node: ReplicaNode, events: readonly Event[]): void {
+    node.up();
+    node.dispatch(events);
+    this.#turn(node);
+  }
+
+  #turn(node: ReplicaNode): void {
     const before = node.up().context.leadership?.term;
-    for (const effect of node.step(this.now, events)) this.#perform(node, effect);
+    node.take();
     const { leadership, lease, applied, raft } = node.up().context;
     if (leadership?.term !== before) {
       this.print(
@@ -158,7 +201,7 @@ export class ReplicaWorld {
       );
       const packet = due === undefined && writing === undefined ? this.network.flying.shift() : undefined;
       if (due !== undefined) {
-        if (due.node.run === due.run) this.#arrive(due.node, due.event);
+        if (due.node.run === due.run && due.node.running !== undefined) due.go();
       } else if (writing !== undefined) this.sync(writing);
       else if (packet !== undefined) this.deliver(packet);
       else return;
@@ -203,6 +246,7 @@ export class ReplicaWorld {
   /** Ends a process; its peers notice that its streams are gone. */
   crash(node: ReplicaNode, lose: boolean): void {
     node.crash(lose);
+    this.transfers.ended(node);
     for (const operation of this.operations.values()) {
       if (operation.node === node && operation.arrived && operation.outcome === 'pending')
         this.#answer(operation, 'lost');
@@ -214,8 +258,15 @@ export class ReplicaWorld {
     }
   }
 
+  #soon(node: ReplicaNode, go: () => void): void {
+    this.#due.push({ node, run: node.run, go });
+  }
+
   #later(node: ReplicaNode, event: Event): void {
-    if (node.running !== undefined) this.#due.push({ node, run: node.run, event });
+    if (node.running === undefined) return;
+    this.#soon(node, () => {
+      this.#arrive(node, event);
+    });
   }
 
   /** Sends calls that wait for `arrive`, all in one batch at each node. */
@@ -232,27 +283,12 @@ export class ReplicaWorld {
     }
   }
 
-  #perform(node: ReplicaNode, effect: Effect): void {
+  #perform(node: ReplicaNode, effect: PeerEffect): void {
     switch (effect.type) {
       case 'send':
         this.invariants.sent(effect.message, node.diskView(), node.view());
         this.#send(effect.message);
         return;
-      case 'persist':
-        node.running?.store.write(effect.write);
-        return;
-      case 'cut':
-        node.running?.store.cut(effect.cut);
-        this.print(`${node.name} cuts at ${effect.cut.meta.index}`);
-        return;
-      case 'stage':
-        node.running?.store.stage(effect.chunk);
-        return;
-      case 'answer': {
-        const operation = [...this.operations.values()].find((candidate) => candidate.number === effect.id);
-        if (operation !== undefined) this.#answer(operation, effect.result);
-        return;
-      }
       case 'forward': {
         const { to, id, principal, timeoutMs, call } = effect;
         this.#pass(node, to, { type: 'forwarded', from: node.member.node, id, principal, timeoutMs, call }, () => {
@@ -286,22 +322,16 @@ export class ReplicaWorld {
         });
         return;
       case 'sendSnapshot':
-        this.#sendSnapshot(node, effect);
-        return;
-      case 'chunksDone':
-      case 'refuseChunks': {
-        const { index } = node.disk.image.table.snapshot;
-        const event = { type: 'snapshotSent', to: node.member, index, ok: effect.type === 'chunksDone' } as const;
-        this.#later(this.node(effect.from.node), event);
-        return;
-      }
-      case 'log':
-        if (effect.level === 'audit')
-          this.print(`${node.name}: ${effect.message} ${Object.values(effect.fields).join(' ')}`);
+        this.transfers.begin(node, this.node(effect.to.node), effect, this.settings.chunkRecords);
         return;
       case 'abortSnapshot':
-      case 'serving':
-      case 'stopped':
+        this.transfers.aborted(node, effect.to);
+        return;
+      case 'chunksDone':
+        this.transfers.done(node, effect.from);
+        return;
+      case 'refuseChunks':
+        this.transfers.refused(node, effect.from, effect.reason);
         return;
     }
   }
@@ -328,25 +358,8 @@ export class ReplicaWorld {
     this.#later(to, { type: 'forwarderLost', node: from.member.node });
   }
 
-  #sendSnapshot(node: ReplicaNode, { to, term, request }: Extract<Effect, { type: 'sendSnapshot' }>): void {
-    const { snapshot: meta, summary, count, sum } = node.disk.image.table;
-    const chunk = {
-      term,
-      request,
-      sequence: 0,
-      meta,
-      summary,
-      records: [...sortedRecords(node.disk.image.table)],
-      total: { count, digest: digestText(sum) },
-    };
-    this.print(`${node.name}>${to.node} snapshot at ${meta.index}`);
-    this.#pass(node, to.node, { type: 'chunk', from: node.member, chunk }, () => {
-      this.#later(node, { type: 'snapshotSent', to, index: meta.index, ok: false });
-    });
-  }
-
   #answer(operation: Operation, result: CallResult | 'lost'): void {
-    operation.outcome = result === 'lost' ? 'lost' : outcomeText(result);
+    operation.outcome = result === 'lost' ? 'lost' : outcomeText(result, this.base);
     this.print(
       `${operation.call.type} ${operation.name}: ${operation.outcome}${operation.deaf ? ', which its client does not get' : ''}`,
     );
@@ -364,31 +377,5 @@ export class ReplicaWorld {
       const state = answer.results[at];
       if (state?.type === 'live') oracle.held(domain, token, operation.sentAt, state.ttlMs, now);
     }
-  }
-}
-
-/** One answer in a few words: tokens as offsets from the base. */
-function outcomeText(result: CallResult): string {
-  if (result.type === 'notLeader') return 'notLeader';
-  if (result.type === 'failure') return `failed ${result.failure.reason} ${result.failure.outcome}`;
-  const { answer } = result;
-  switch (answer.type) {
-    case 'acquire':
-      if (answer.outcome.type === 'granted') return `granted ${answer.outcome.lease.token - BASE}`;
-      return answer.outcome.type === 'ended' ? `ended ${answer.outcome.ended.reason}` : answer.outcome.reason;
-    case 'renew':
-      return answer.results.map((state) => (state.type === 'live' ? 'live' : `ended ${state.ended.reason}`)).join(' ');
-    case 'verify':
-      return answer.outcome.type === 'live' ? 'live' : `ended ${answer.outcome.ended.reason}`;
-    case 'release':
-      return answer.released ? 'released' : `ended ${answer.ended?.reason ?? ''}`;
-    case 'get':
-      return answer.lease === undefined ? 'free' : `held ${answer.lease.token - BASE}`;
-    case 'withdraw':
-    case 'forceRelease':
-    case 'transferLeadership':
-    case 'getStatus':
-    case 'getStateHash':
-      return 'done';
   }
 }
