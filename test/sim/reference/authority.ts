@@ -46,9 +46,9 @@ function checkNotDone({ calls, fail }: Grounds, call: OpenCall): void {
   const subject = subjectOf(call.call);
   if (subject === undefined) return;
   const decided = calls.decided.get(subject)?.filter(({ index }) => index > call.since.index) ?? [];
-  let open = 0;
-  for (const other of calls.all()) if (subjectOf(other.call) === subject) open++;
-  if (open === 1 && decided.length > 0) fail(`says that nothing came of call ${call.id}, whose entry is applied`);
+  // Of several calls of one subject it is not known which one the entry was for.
+  if (calls.taken.get(subject) === 1 && decided.length > 0)
+    fail(`says that nothing came of call ${call.id}, whose entry is applied`);
 }
 
 function checkAnswer(grounds: Grounds, call: OpenCall, result: Answered): void {

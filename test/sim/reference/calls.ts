@@ -75,6 +75,8 @@ export class Calls {
   readonly open = new Map<string, OpenCall[]>();
   /** Entries of this leader by subject, while a call of that subject is open. */
   readonly decided = new Map<string, Decided[]>();
+  /** How many calls of each subject ever came. */
+  readonly taken = new Map<string, number>();
   /** When each request id first came here. */
   readonly firstSeen = new Map<string, number>();
   readonly #over: OpenCall[] = [];
@@ -102,6 +104,8 @@ export class Calls {
       over: false,
       answered: false,
     };
+    const subject = subjectOf(call);
+    if (subject !== undefined) this.taken.set(subject, (this.taken.get(subject) ?? 0) + 1);
     const key = `${from}/${id}`;
     const known = this.open.get(key);
     if (known === undefined) this.open.set(key, [taken]);

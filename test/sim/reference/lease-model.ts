@@ -5,6 +5,7 @@
 import type { EndedView, EndReason, LeaseRef } from '../../../src/base/api.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { Command, FinishedRequest, Lease, StateRecord, StateSummary } from '../../../src/lease/types.js';
+import type { Loaded } from '../../../src/replica/types.js';
 
 /** A lease that lives. */
 export interface Live extends Pick<
@@ -272,6 +273,13 @@ export class LeaseModel {
     this.touched.add(domain);
     this.touchedIds.add(requestId);
   }
+}
+
+/** The state that a disk held at a start. */
+export function stateOnDisk({ genesis, snapshot, summary, records }: Loaded): LeaseModel {
+  const model = new LeaseModel(genesis.history, snapshot.index, summary);
+  model.load(records);
+  return model;
 }
 
 /** The field in which an Acquire is not what its id stands for. */

@@ -108,21 +108,22 @@ export interface RaftModel {
   cut: number;
   readonly pendingWrites: Map<string, number>;
   readonly peers: Map<string, { boot: string | undefined; silent: boolean }>;
-  facts: Facts;
+  readonly facts: Facts;
 }
 
-/** Nothing has happened yet in the step. */
-export function newFacts(model: Pick<RaftModel, 'stable' | 'leading' | 'leader'>): Facts {
-  const { leading, leader } = model;
-  return {
-    preVotes: new Set(),
-    campaigns: [],
-    led: new Map(leading === undefined ? [] : [[leading.term, leading]]),
-    stable: model.stable,
-    leaders: new Set(leader === undefined ? [] : [leader]),
-    lostAt: undefined,
-    unsure: false,
-  };
+/** Nothing has happened yet in the step that begins. One object serves all steps: they are many, and mostly empty. */
+export function resetFacts(model: RaftModel): void {
+  const { facts, leading, leader } = model;
+  if (facts.preVotes.size > 0) facts.preVotes.clear();
+  if (facts.campaigns.length > 0) facts.campaigns.length = 0;
+  if (facts.led.size > 1 || facts.led.get(leading?.term ?? 0) !== leading) facts.led.clear();
+  if (leading === undefined) facts.led.clear();
+  else if (facts.led.size === 0) facts.led.set(leading.term, leading);
+  if (facts.leaders.size > 1 || leader === undefined || !facts.leaders.has(leader)) facts.leaders.clear();
+  if (leader !== undefined && facts.leaders.size === 0) facts.leaders.add(leader);
+  facts.stable = model.stable;
+  facts.lostAt = undefined;
+  facts.unsure = false;
 }
 
 /** What a process is that has just read its disk: a follower that knows nothing else (P5). */
@@ -178,7 +179,15 @@ export function startRaft(self: Member, loaded: Loaded, context: Readonly<Contex
     cut: snapshot.index,
     pendingWrites: new Map(),
     peers: new Map(),
-    facts: newFacts({ stable: log.last, leading: undefined, leader: undefined }),
+    facts: {
+      preVotes: new Set(),
+      campaigns: [],
+      led: new Map(),
+      stable: log.last,
+      leaders: new Set(),
+      lostAt: undefined,
+      unsure: false,
+    },
   };
 }
 

@@ -8,7 +8,7 @@ import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
 import type { Observer, Process, Report, Step } from '../observation.js';
 import { LeaseHistory } from './lease-history.js';
-import { LeaseModel } from './lease-model.js';
+import { stateOnDisk } from './lease-model.js';
 import { Watched } from './watched.js';
 
 /** See the head of the file. Reports the first fault only: what follows from a broken state says nothing. */
@@ -27,9 +27,7 @@ export class Relation implements Observer {
     const { incarnation } = process.genesis;
     let history = this.#histories.get(incarnation);
     if (history === undefined) {
-      const state = new LeaseModel(process.genesis.history, loaded.snapshot.index, loaded.summary);
-      state.load(loaded.records);
-      this.#histories.set(incarnation, (history = new LeaseHistory(state)));
+      this.#histories.set(incarnation, (history = new LeaseHistory(stateOnDisk(loaded))));
     }
     const fail = (text: string): void => {
       this.#fault(`${process.member.node} ${text}`);

@@ -17,9 +17,20 @@ interface Incoming {
 /** See the head of the file. */
 export class SnapshotIn {
   #incoming: Incoming | undefined;
+  /** Accepted, and not yet handed to the disk. */
+  readonly #accepted: SnapshotChunk[] = [];
 
-  /** True when the chunk is the one that was expected: it must be staged; every other must not. */
-  chunk(model: RaftModel, { from, chunk }: Extract<Event, { readonly type: 'chunk' }>): boolean {
+  /** A chunk came: if it is the one that was expected it must be staged; every other must not. */
+  chunk(model: RaftModel, event: Extract<Event, { readonly type: 'chunk' }>): void {
+    if (this.#accepts(model, event)) this.#accepted.push(event.chunk);
+  }
+
+  /** Whether `chunk` is the next to be staged. */
+  stages(chunk: SnapshotChunk): boolean {
+    return this.#accepted.shift() === chunk;
+  }
+
+  #accepts(model: RaftModel, { from, chunk }: Extract<Event, { readonly type: 'chunk' }>): boolean {
     if (chunk.term < model.term || installing(model)) return false;
     const sender = keyOf(from);
     if (chunk.sequence === 0) {

@@ -6,12 +6,14 @@ import type { Effect, Event, Loaded } from '../../../src/replica/types.js';
 import type { Process, Step } from '../observation.js';
 import { checkAuthority } from './authority.js';
 import { Calls, subjectOf } from './calls.js';
+import type { OpenCall } from './calls.js';
 import { checkContents } from './contents.js';
 import { Cuts } from './cuts.js';
 import { LeaderClock, leaseKey } from './leader-clock.js';
 import { compareLeases } from './lease-compare.js';
 import type { LeaseHistory } from './lease-history.js';
-import { LeaseModel } from './lease-model.js';
+import { stateOnDisk } from './lease-model.js';
+import type { LeaseModel } from './lease-model.js';
 import { sameEntry } from './log.js';
 import { asksFor, leasesOf } from './matching.js';
 import { keyOf, nodeOf } from './members.js';
@@ -19,7 +21,7 @@ import { checkSent } from './messages.js';
 import { noticeDisk, noticeGap, passTicks, writeDone } from './raft-clock.js';
 import { adopt, compareRaft, takeWrite } from './raft-compare.js';
 import { confirm, leaderDown, receive } from './raft-messages.js';
-import { newFacts, startRaft } from './raft-state.js';
+import { resetFacts, startRaft } from './raft-state.js';
 import type { RaftModel } from './raft-state.js';
 import { SnapshotIn } from './snapshot-in.js';
 
@@ -37,7 +39,6 @@ export class Watched {
   readonly #calls = new Calls();
   readonly #snapshot = new SnapshotIn();
   readonly #cuts: Cuts;
-  readonly #stages: string[] = [];
   #leases: LeaseModel;
   #clock: LeaderClock | undefined;
   #step = 0;
@@ -46,6 +47,8 @@ export class Watched {
   /** Answers of the step under way, by the index of the state that they speak of. */
   #answers = new Map<number, Answer[]>();
   #logBefore: number;
+  /** Calls that came, or could be served first, in the step under way. */
+  #fresh: OpenCall[] = [];
   #context: Readonly<Context>;
   #nowMs = 0;
   readonly #fail: (text: string) => void;
@@ -63,7 +66,7 @@ export class Watched {
     this.#fail = fail;
     this.#model = startRaft(process.member, loaded, context);
     this.#logBefore = this.#model.log.last;
-    this.#leases = history.stateAt(loaded.snapshot.index) ?? fromDisk(loaded);
+    this.#leases = history.stateAt(loaded.snapshot.index) ?? stateOnDisk(loaded);
     compareLeases(this.#leases, context.lease, true, (text) => {
       fail(`started from a table that differs from the log: ${text}`);
     });
@@ -111,13 +114,13 @@ export class Watched {
     this.#context = context;
     this.#logBefore = model.log.last;
     if (this.#clock?.term !== model.leading?.term) this.#clock = undefined;
-    model.facts = newFacts(model);
-    for (const term of model.proofs.keys()) if (term < model.term) model.proofs.delete(term);
+    resetFacts(model);
+    if (model.proofs.size > 1) for (const term of model.proofs.keys()) if (term < model.term) model.proofs.delete(term);
     const led = model.leading;
     noticeGap(model, nowMs, context.options.electionMaxMs);
     // It stopped leading before it handled anything.
     if (led !== undefined && model.leading === undefined) model.facts.led.clear();
-    this.#answers.clear();
+    if (this.#answers.size > 0) this.#answers.clear();
     for (const effect of effects) {
       if (effect.type !== 'answer' && effect.type !== 'forwardResult') continue;
       const { result } = effect;
@@ -163,7 +166,7 @@ export class Watched {
         return;
       case 'hello': {
         const peer = this.#peer(event.node);
-        const before = peer.boot;
+        const { boot: before } = peer;
         peer.boot = event.boot;
         if (before !== undefined && before !== event.boot && peer.silent) leaderDown(model, event.node);
         return;
@@ -176,7 +179,7 @@ export class Watched {
         this.#cuts.written(model, event.index);
         return;
       case 'chunk':
-        if (this.#snapshot.chunk(model, event)) this.#stages.push(stageText(event.chunk));
+        this.#snapshot.chunk(model, event);
         return;
       case 'chunksEnded':
         this.#snapshot.ended(keyOf(event.from));
@@ -222,7 +225,7 @@ export class Watched {
     const model = this.#model;
     let seen = call.type === 'acquire' ? call.seenRevision : undefined;
     if (seen === 0) seen = revisionAt(this.#process.genesis.history, model.commit);
-    this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen);
+    this.#fresh.push(this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen));
     if (call.type !== 'renew' || !model.ready || (event.type === 'call' && this.#stopping)) return;
     for (const ref of call.leases) this.#clock?.renew(ref, this.#nowMs);
   }
@@ -261,7 +264,8 @@ export class Watched {
   #becomeReady(term: number): void {
     this.#model.ready = true;
     this.#clock = new LeaderClock(term, this.#leases, this.#nowMs);
-    for (const call of this.#calls.all()) call.since = { step: this.#step, index: this.#leases.index };
+    this.#fresh = [...this.#calls.all()];
+    for (const call of this.#fresh) call.since = { step: this.#step, index: this.#leases.index };
   }
 
   #checkContents(): void {
@@ -318,7 +322,7 @@ export class Watched {
         return;
       }
       case 'stage':
-        if (this.#stages.shift() !== stageText(effect.chunk)) this.#fail('stages a chunk that was not expected');
+        if (!this.#snapshot.stages(effect.chunk)) this.#fail('stages a chunk that was not expected');
         return;
       case 'forward': {
         const { leaders } = model.facts;
@@ -354,12 +358,14 @@ export class Watched {
 
   /** Notes which leases were flagged when the calls of this step came. */
   #flag(): void {
-    const clock = this.#clock;
-    if (clock === undefined || !this.#model.ready) return;
-    for (const call of this.#calls.all()) {
-      if (call.since.step !== this.#step) continue;
-      for (const lease of leasesOf(call, this.#leases)) if (clock.isFlagged(lease)) call.flagged.add(leaseKey(lease));
+    if (this.#fresh.length === 0) return;
+    const clock = this.#model.ready ? this.#clock : undefined;
+    if (clock !== undefined) {
+      for (const call of this.#fresh) {
+        for (const lease of leasesOf(call, this.#leases)) if (clock.isFlagged(lease)) call.flagged.add(leaseKey(lease));
+      }
     }
+    this.#fresh = [];
   }
 
   /** A result leaves: for a call that waits for it, once, and with good reason. */
@@ -411,14 +417,4 @@ export class Watched {
     for (const call of this.#calls.all()) if (asksFor(call, command, subject)) return;
     this.#fail(`proposes a ${subject}, which nobody asked for`);
   }
-}
-
-function fromDisk(loaded: Loaded): LeaseModel {
-  const model = new LeaseModel(loaded.genesis.history, loaded.snapshot.index, loaded.summary);
-  model.load(loaded.records);
-  return model;
-}
-
-function stageText({ term, request, sequence, meta }: Extract<Effect, { readonly type: 'stage' }>['chunk']): string {
-  return `${term} ${request} ${sequence} ${meta.index}`;
 }
