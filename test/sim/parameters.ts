@@ -105,7 +105,7 @@ export function drawParameters(seed: number): Parameters {
     replica,
     network: drawNetwork(random, replica),
     disk: {
-      syncMs: [0.1, skewed(random, 0.5, replica.electionMaxMs / 8)],
+      syncMs: [0.1, skewed(random, 0.3, replica.electionMinMs / 12)],
       stepMs: [0.01, skewed(random, 0.05, 2)],
     },
     clients,
@@ -116,7 +116,7 @@ export function drawParameters(seed: number): Parameters {
     wallOffsetsMs: drawWallOffsets(random, nodes),
     durationMs: between(random, 2.5, 6) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
-    faultEveryMs: skewed(random, 150, 2_500),
+    faultEveryMs: skewed(random, 200, 4_000),
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
       kind,
       chance(random, 450) ? 0 : weight * skewed(random, 0.3, 3),
@@ -170,7 +170,7 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
 function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit<NetworkParameters, 'codecs'> {
   const bad = chance(random, 600);
   return {
-    latencyMs: [0.05, skewed(random, 0.3, electionMinMs / 8)],
+    latencyMs: [0.05, skewed(random, 0.2, electionMinMs / 12)],
     spikeChance: chance(random, 500) ? nextInt(random, 0, 50) : 0,
     loss: bad && chance(random, 500) ? skewedInt(random, 1, 300) : 0,
     duplicate: bad && chance(random, 500) ? skewedInt(random, 1, 500) : 0,
@@ -194,7 +194,7 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
     pauseMs: [1, skewed(random, 10, 300)],
-    latencyMs: [0.05, skewed(random, 0.3, electionMaxMs / 8)],
+    latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
   };
 }
