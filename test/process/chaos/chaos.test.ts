@@ -15,7 +15,7 @@ function chaos(...args: string[]): Promise<{ readonly code: number; readonly tex
 }
 
 it('a short run of real processes under random faults violates nothing', async () => {
-  const { code, text } = await chaos('--minutes', '0.3');
+  const { code, text } = await chaos('--minutes', '0.25');
   expect(code, text).toBe(0);
   expect(text).toMatch(/^verdict after \d+ s: nothing violated$/m);
   const [, grants = '0', claims = '0', writes = '0'] =

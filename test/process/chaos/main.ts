@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { now } from './clock.js';
 import { runChaos } from './run.js';
 import type { ChaosResult } from './run.js';
 
@@ -24,13 +25,16 @@ if (!(minutes > 0) || ![3, 5].includes(nodes) || !Number.isSafeInteger(seed)) {
 }
 
 const end = new AbortController();
-let interrupted = false;
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
+let interruptedAt: number | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // npm may pass on what the terminal has sent as well; a second one of a person ends everything at once.
+    if (interruptedAt !== undefined && now() > interruptedAt + 1_000) process.exit(130);
+    interruptedAt ??= now();
     console.log(`${signal}: ending`);
-    interrupted = true;
     end.abort();
   });
+}
 
 console.log(`chaos: ${minutes} minutes, ${nodes} nodes, seed ${seed}`);
 const here = import.meta.dirname;
@@ -64,7 +68,7 @@ function report({ violations, counts, faults, skipped, kept, tookMs }: ChaosResu
   if (process.env['FENCEPOST_FORBID_SKIPS'] === '1')
     wrong.push(...skipped.map((text) => `nothing may be skipped here: ${text}`));
   const never = [...faults].filter(([, count]) => count === 0).map(([name]) => name);
-  if (minutes >= LONG && !interrupted && never.length > 0) wrong.push(`never happened: ${never.join(', ')}`);
+  if (minutes >= LONG && interruptedAt === undefined && never.length > 0) wrong.push(`never happened: ${never.join(', ')}`);
   for (const text of wrong.slice(0, 20)) console.log(`VIOLATION  ${text}`);
   if (kept !== undefined) console.log(`the traces are in ${kept}`);
   console.log(
