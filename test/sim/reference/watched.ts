@@ -265,7 +265,11 @@ export class Watched {
     this.#model.ready = true;
     this.#clock = new LeaderClock(term, this.#leases, this.#nowMs);
     this.#fresh = [...this.#calls.all()];
-    for (const call of this.#fresh) call.since = { step: this.#step, index: this.#leases.index };
+    for (const call of this.#fresh) {
+      call.since = { step: this.#step, index: this.#leases.index };
+      // Of an earlier leadership of this member.
+      call.flagged.clear();
+    }
   }
 
   #checkContents(): void {
