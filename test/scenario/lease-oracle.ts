@@ -53,6 +53,12 @@ export class LeaseOracle {
     this.#answered.set(domain, [...before, { token, at: now }]);
   }
 
+  /** A new history begins: positions are counted anew, and the leases of the former one are gone. Tokens go on. */
+  begunAnew(): void {
+    this.#hashes.clear();
+    this.#held.clear();
+  }
+
   /** A member has applied up to `applied`. */
   applied(name: string, state: State, applied: number, now: number): void {
     const hash = hashState(state);

@@ -1,16 +1,20 @@
-/** The commands and claims of a lease scenario. */
+/** The commands of a lease scenario. */
 import type { Call, LeaseRef } from '../../src/base/api.js';
 import type { Domain, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import { leaseOf } from '../../src/lease/lookup.js';
-import { hashState } from '../../src/lease/hash.js';
 import { step } from '../../src/raft/raft.js';
+import type { Member } from '../../src/raft/types.js';
 import type { Event } from '../../src/replica/types.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { NETWORK_COMMANDS } from './network-commands.js';
-import { matches, parsePattern } from './network.js';
+import { parsePattern } from './network.js';
+import { formHistory } from './replica-forming.js';
 import type { ReplicaNode } from './replica-node.js';
-import type { Operation, ReplicaWorld } from './replica-world.js';
+import { genesisOf, HOLDER, START_UNIX_MS } from './replica-node.js';
+import type { Operation } from './replica-clients.js';
+import type { ReplicaWorld } from './replica-world.js';
+import { member, memberText } from './text.js';
 
 /** An event that changes nothing: the replica goes through the end of its turn. */
 const NOTHING: Event = { type: 'cancel', id: 0 };
@@ -29,15 +33,9 @@ function asked(world: ReplicaWorld, words: readonly string[]): ReplicaNode {
   return node;
 }
 
-function operation(world: ReplicaWorld, name: string | undefined): Operation {
-  const found = world.operations.get(name ?? '');
-  if (found === undefined) throw new Error(`nobody asked for ${String(name)}`);
-  return found;
-}
-
 /** The lease that the operation named by `of` was granted. */
 function leaseIn(world: ReplicaWorld, words: readonly string[]): LeaseRef {
-  const { lease } = operation(world, after(words, 'of'));
+  const { lease } = world.clients.operation(after(words, 'of'));
   if (lease === undefined) throw new Error(`${String(after(words, 'of'))} was granted nothing`);
   return { domain: lease.domain, token: lease.token };
 }
@@ -51,10 +49,10 @@ function requestId(name: string): RequestId {
 /** Registers a call; it leaves at once unless the scenario says `late`. */
 function ask(world: ReplicaWorld, words: readonly string[], call: Call): void {
   const [name = ''] = words;
-  if (world.operations.has(name)) throw new Error(`there is a ${name} already`);
+  if (world.clients.operations.has(name)) throw new Error(`there is a ${name} already`);
   const made: Operation = {
     name,
-    number: world.nextNumber(),
+    number: world.clients.nextNumber(),
     node: asked(world, words),
     call,
     sentAt: world.now,
@@ -63,14 +61,14 @@ function ask(world: ReplicaWorld, words: readonly string[], call: Call): void {
     outcome: 'pending',
     lease: undefined,
   };
-  world.operations.set(name, made);
+  world.clients.operations.set(name, made);
   if (!words.includes('late')) world.arrive([made]);
 }
 
 /** Time passes until `name` leads and serves; the others are kept from asking for votes. */
 function elect(world: ReplicaWorld, name: string): void {
-  const others = [...world.nodes.keys()].filter((other) => other !== name);
-  const holds = others.map((other) => parsePattern([`${other}>*`, 'PV']));
+  const others = [...world.nodes.values()].filter((other) => other.name !== name);
+  const holds = others.map((other) => parsePattern([`${memberText(other.member)}>*`, 'PV']));
   world.network.holds.push(...holds);
   for (let ms = 0; world.leader()?.name !== name && ms < 10_000; ms += 10) world.pass(10);
   for (const hold of holds) {
@@ -78,6 +76,31 @@ function elect(world: ReplicaWorld, name: string): void {
     world.network.take(hold);
   }
   if (world.leader()?.name !== name) throw new Error(`${name} does not lead within 10 s`);
+}
+
+/** `{A,B,C}`, with the directories of the n-th history. */
+function membersIn(words: readonly string[], history?: number): Member[] {
+  const names = (words[0] ?? '').replace(/[{}]/g, '').split(',');
+  return names.map((name) => member(name, history));
+}
+
+/** A history begins as it does in production; its base comes from the wall clocks. */
+function form(world: ReplicaWorld, words: readonly string[]): void {
+  const { settings, clients, now } = world;
+  const offsets = new Map(words.flatMap((word) => (word.includes('=') ? [word.split('=') as [string, string]] : [])));
+  const wallOffset = (node: string): number => Number(offsets.get(node) ?? 0);
+  const floor = clients.operations.get(after(words, 'floor') ?? '')?.lease?.token;
+  world.histories++;
+  const genesis = formHistory({
+    ...settings,
+    members: membersIn(words, world.histories),
+    unixMs: ({ node }) => START_UNIX_MS + now + wallOffset(node),
+    floor,
+    generation: world.histories,
+  });
+  world.clients.base = START_UNIX_MS * 1000;
+  world.startAll(genesis);
+  for (const node of world.nodes.values()) node.wallOffsetMs = wallOffset(node.name);
 }
 
 /** Name → what it does. */
@@ -93,9 +116,14 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
   },
   /** `A* {A,B,C}`: A is the first to ask for votes, leads and serves. */
   'A*': (world, words) => {
-    world.startAll((words[0] ?? '').replace(/[{}]/g, '').split(','));
+    world.startAll(genesisOf(membersIn(words), world.settings));
     elect(world, 'A');
     world.pass(200);
+  },
+  /** `form {A,B,C} wall A=-3000 floor x`: new directories; A's clock is off; the first token must exceed that of x. */
+  form,
+  wipe: (world, words) => {
+    world.wipe(words);
   },
   /** Time passes. */
   run: (world, words) => {
@@ -111,10 +139,10 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
       type: 'acquire',
       domain: domain as Domain,
       requestId: requestId(after(words, 'id') ?? name),
-      holder: 'client',
+      holder: HOLDER,
       ttlMs: Number(after(words, 'ttl') ?? 3000),
       metadata: [],
-      seenRevision: (seen === undefined ? 0 : world.base + Number(seen)) as Revision,
+      seenRevision: (seen === undefined ? 0 : world.clients.base + Number(seen)) as Revision,
     });
   },
   renew: (world, words) => {
@@ -135,11 +163,11 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
   },
   transfer: (world, words) => {
     ask(world, ['transfer', ...words], { type: 'transferLeadership', to: world.node(words[0] ?? '').member.node });
-    world.operations.delete('transfer');
+    world.clients.operations.delete('transfer');
   },
   /** Calls that were on their way arrive, all in one batch. */
   arrive: (world, words) => {
-    world.arrive(words.map((name) => operation(world, name)));
+    world.arrive(words.map((name) => world.clients.operation(name)));
   },
   /** An Expire as a deposed leader would pass it on: in the log of the present leader, with the older term in it. */
   'old-expire': (world, words) => {
@@ -196,7 +224,7 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
     node.paused = false;
     const waiting = node.inbox.splice(0);
     const first = after(words, 'first');
-    if (first !== undefined) world.arrive([operation(world, first)]);
+    if (first !== undefined) world.arrive([world.clients.operation(first)]);
     if (words.includes('clock-first')) {
       world.step(node, [{ type: 'tick' }]);
       for (const event of waiting) world.step(node, [event]);
@@ -211,74 +239,3 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
     }
   },
 };
-
-interface Finding {
-  readonly holds: boolean;
-  readonly found: string;
-}
-type Claim = (world: ReplicaWorld, words: readonly string[]) => Finding;
-
-function is(found: string, words: readonly string[]): Finding {
-  const claimed = words.join(' ');
-  return { holds: found === claimed || found.startsWith(`${claimed} `), found };
-}
-
-const CLAIMS: Readonly<Record<string, Claim>> = {
-  /** `leader A`, `leader none`, `leader some`. */
-  leader: (world, words) => {
-    const found = world.leader()?.name ?? 'none';
-    return { holds: words[0] === 'some' ? found !== 'none' : words[0] === found, found };
-  },
-  /** `answer x granted 5`, `answer n ended expired`, `answer n pending`: the beginning is enough. */
-  answer: (world, [name, ...words]) => is(operation(world, name).outcome, words),
-  /** `token x < y`. */
-  token: (world, [left, operator, right]) => {
-    const [a, b] = [operation(world, left).lease?.token ?? 0, operation(world, right).lease?.token ?? 0];
-    return { holds: operator === '<' ? a < b : a === b, found: `${a - world.base} and ${b - world.base}` };
-  },
-  /** `domain d at B = free`, `domain d at B = 5`: what B has applied. */
-  domain: (world, [domain, , name = '', , ...words]) => {
-    const lease = leaseOf(world.node(name).up().context.lease, domain as Domain);
-    return is(lease === undefined ? 'free' : String(lease.token - world.base), words);
-  },
-  /** All running members have applied the same and hash the same. */
-  'equal-states': (world) => {
-    const states = [...world.nodes.values()]
-      .filter((node) => node.running !== undefined)
-      .map((node) => node.up().context);
-    const hashes = states.map(({ applied, lease }) => `${applied}:${hashState(lease)}`);
-    return { holds: new Set(hashes).size === 1, found: hashes.join(' ') };
-  },
-  /** What a log holds: `logged B checkpoint`. */
-  logged: (world, [name = '', what = '']) => {
-    const { anchor, last, entries } = world.node(name).view();
-    const types = entries(anchor.index, last).map((entry) =>
-      entry.kind === 'command' ? commandCodec.decode(entry.payload).type : entry.kind,
-    );
-    return { holds: types.some((type) => type === what), found: types.join(' ') };
-  },
-  /** `count A>B HB 2`: at most so many were sent by the command before. */
-  count: (world, words) => {
-    const pattern = parsePattern(words.slice(0, -1));
-    const found = world.network.sent.slice(world.sentBefore).filter((packet) => matches(pattern, packet));
-    return { holds: found.length <= Number(words.at(-1)), found: String(found.length) };
-  },
-  running: (world, [name = '']) => {
-    const holds = world.node(name).running !== undefined;
-    return { holds, found: holds ? 'running' : 'not running' };
-  },
-  held: (world, words) => {
-    const found = world.network.held.filter((packet) => matches(parsePattern(words), packet));
-    return { holds: found.length > 0, found: `${found.length} held` };
-  },
-};
-
-/** Undefined when the claim holds, else why not. */
-export function replicaClaim(world: ReplicaWorld, words: readonly string[]): string | undefined {
-  const negated = words[0] === 'not';
-  const [name = '', ...rest] = negated ? words.slice(1) : words;
-  const claim = CLAIMS[name];
-  if (claim === undefined) throw new Error(`no claim "${name}"`);
-  const { holds, found } = claim(world, rest);
-  return holds !== negated ? undefined : `expect ${words.join(' ')}: found ${found}`;
-}

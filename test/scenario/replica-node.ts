@@ -19,6 +19,8 @@ import { viewOf } from './node-view.js';
 
 /** Tokens of a scenario are small: the base, and the index of the entry. */
 export const BASE = 1000;
+/** The holder of every lease. */
+export const HOLDER = 'client';
 /** The wall clock at time 0. */
 export const START_UNIX_MS = 1_800_000_000_000;
 /** The time-outs of the product, and cuts only when the scenario asks. */

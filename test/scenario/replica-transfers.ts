@@ -3,11 +3,12 @@
  * own. A scenario may hold the chunks and then deliver each when it likes, twice, late or damaged.
  */
 import { digestText } from '../../src/base/digest.js';
-import type { StateRecord } from '../../src/lease/types.js';
 import type { Member } from '../../src/raft/types.js';
 import type { Effect, Event, SnapshotChunk } from '../../src/replica/types.js';
 import { sortedRecords } from '../../src/testing/memory-image.js';
+import { decodeChunk, encodeChunk } from '../../src/wire/chunk.js';
 import type { ReplicaNode } from './replica-node.js';
+import { HOLDER } from './replica-node.js';
 
 /** What transfers need of the world around them. */
 export interface TransferSurroundings {
@@ -74,14 +75,23 @@ export class Transfers {
     } while (records.length > 0);
   }
 
-  /** Delivers the held chunk `name`, as often as it is asked to; damaged in a way that only the sum shows. */
+  /** Delivers the held chunk `name` over the bytes of the wire, as often as it is asked to; damaged by one letter. */
   deliver(name: string, damaged: boolean): void {
     const sent = this.#sent[Number(name.slice(1)) - 1];
     if (sent === undefined) throw new Error(`no held chunk is ${name}`);
     const { from, to, chunk } = sent;
-    const { sequence, request, term } = chunk;
-    this.#world.print(`${from.name}>${to.name} chunk ${sequence} of t${term} transfer ${request}`);
-    this.#arrive(damaged ? { from, to, chunk: { ...chunk, records: chunk.records.map(damage) } } : sent);
+    this.#world.print(`${from.name}>${to.name} ${chunkText(chunk)}`);
+    const bytes = encodeChunk(chunk);
+    if (damaged) bytes[indexOfHolder(bytes)] = HOLDER.charCodeAt(0) + 1;
+    let read: SnapshotChunk;
+    try {
+      read = decodeChunk(bytes);
+    } catch (error) {
+      this.#world.print(`${to.name} cannot read it: ${error instanceof Error ? error.message : String(error)}`);
+      this.broken(from, to);
+      return;
+    }
+    this.#arrive({ from, to, chunk: read });
   }
 
   /** The connection from `from` to `to` breaks: both ends notice. */
@@ -127,9 +137,7 @@ export class Transfers {
       return;
     }
     this.#sent.push(sent);
-    this.#world.print(
-      `${from.name}>${to.name} chunk ${chunk.sequence} of t${chunk.term} transfer ${chunk.request} held c${this.#sent.length}`,
-    );
+    this.#world.print(`${from.name}>${to.name} ${chunkText(chunk)} held c${this.#sent.length}`);
   }
 
   #arrive(sent: SentChunk): void {
@@ -154,8 +162,13 @@ export class Transfers {
   }
 }
 
-/** Another holder of the same length: every field keeps its form. */
-function damage(record: StateRecord): StateRecord {
-  if (record.type !== 'domain') return record;
-  return { ...record, lease: { ...record.lease, holder: `${record.lease.holder.slice(0, -1)}?` } };
+/** Where the holder of a lease begins in `bytes`. */
+function indexOfHolder(bytes: Uint8Array): number {
+  const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(HOLDER);
+  if (at < 0) throw new Error('the chunk holds no lease that could be damaged');
+  return at;
+}
+
+function chunkText({ sequence, term, request }: SnapshotChunk): string {
+  return `chunk ${sequence} of t${term} transfer ${request}`;
 }

@@ -3,53 +3,22 @@
  * Messages between cores go over the same network as in the raft scenarios; calls that one member passes to another
  * arrive at once where the link is up, and so do the chunks of snapshots unless the scenario holds them.
  */
-import type { Call, LeaseRef } from '../../src/base/api.js';
 import type { NodeId } from '../../src/base/ids.js';
 import { FINISHED_REQUESTS } from '../../src/base/limits.js';
-import type { Entry, Message } from '../../src/raft/types.js';
+import type { Message } from '../../src/raft/types.js';
 import type { PeerEffect } from '../../src/replica/ports.js';
-import type { CallResult, Event } from '../../src/replica/types.js';
-import { commandCodec } from '../../src/wire/command.js';
+import type { Event, Genesis } from '../../src/replica/types.js';
 import { deepFreeze } from './freeze.js';
 import { Invariants } from './invariants.js';
-import { LeaseOracle } from './lease-oracle.js';
 import type { Packet } from './network.js';
 import { Network } from './network.js';
 import type { Carry } from './raft-world.js';
-import { BASE, genesisOf, ReplicaNode } from './replica-node.js';
-import { outcomeText } from './replica-outcome.js';
+import type { Operation } from './replica-clients.js';
+import { ReplicaClients } from './replica-clients.js';
+import { ReplicaNode } from './replica-node.js';
+import { commandText, isDull } from './replica-text.js';
 import { Transfers } from './replica-transfers.js';
-import { member, messageText } from './text.js';
-
-/** A client's call. */
-export interface Operation {
-  readonly name: string;
-  readonly number: number;
-  readonly node: ReplicaNode;
-  readonly call: Call;
-  readonly sentAt: number;
-  /** False while it is still on its way to the node. */
-  arrived: boolean;
-  /** The client never gets the answer. */
-  readonly deaf: boolean;
-  outcome: string;
-  lease: LeaseRef | undefined;
-}
-
-/** How entries are shown: the command's type, and the domains that it names. */
-export function commandText(entry: Entry): string {
-  if (entry.kind !== 'command') return '';
-  const command = commandCodec.decode(entry.payload);
-  const domains =
-    'domain' in command ? [command.domain] : 'leases' in command ? command.leases.map((each) => each.domain) : [];
-  return [command.type, ...domains].join('-');
-}
-
-/** Heartbeats and empty appends are the clockwork: a trace with them in it shows nothing else. */
-function isDull(message: Message): boolean {
-  const { type } = message;
-  return type === 'heartbeat' || type === 'heartbeatReply' || (type === 'append' && message.entries.length === 0);
-}
+import { messageText } from './text.js';
 
 const MOST_EVENTS = 5000;
 const TICK_MS = 10;
@@ -58,11 +27,11 @@ const TICK_MS = 10;
 export class ReplicaWorld {
   readonly nodes = new Map<string, ReplicaNode>();
   readonly network = new Network();
-  readonly invariants = new Invariants();
-  readonly oracle = new LeaseOracle();
-  readonly operations = new Map<string, Operation>();
-  /** The base of the history: what tokens are shown without. */
-  base: number = BASE;
+  /** Of the present history. */
+  invariants = new Invariants();
+  readonly clients: ReplicaClients;
+  /** How many were formed. */
+  histories = 0;
   now = 0;
   trace: string[] = [];
   sentBefore = 0;
@@ -78,12 +47,17 @@ export class ReplicaWorld {
     seed: 1,
   };
   readonly #carry: Carry;
-  #calls = 0;
   /** What comes next, in order, and at which run of which member. */
   readonly #due: { readonly node: ReplicaNode; readonly run: number; readonly go: () => void }[] = [];
 
   constructor(carry: Carry) {
     this.#carry = carry;
+    this.clients = new ReplicaClients(
+      () => this.now,
+      (line) => {
+        this.print(line);
+      },
+    );
     this.transfers = new Transfers({
       isCut: (from, to) => this.network.isCut(from.name, to.name),
       print: (line) => {
@@ -108,17 +82,8 @@ export class ReplicaWorld {
     return node;
   }
 
-  /** Numbers calls. */
-  nextNumber(): number {
-    this.#calls++;
-    return this.#calls;
-  }
-
-  startAll(names: readonly string[]): void {
-    const genesis = genesisOf(
-      names.map((name) => member(name)),
-      this.settings,
-    );
+  /** Starts the members of `genesis` on new disks. */
+  startAll(genesis: Genesis): void {
     for (const [at, self] of genesis.members.entries()) {
       this.nodes.set(
         self.node,
@@ -126,6 +91,16 @@ export class ReplicaWorld {
       );
     }
     for (const node of this.nodes.values()) this.start(node);
+  }
+
+  /** The disks are lost, and with them everything that a later history can be held against but its tokens. */
+  wipe(names: readonly string[]): void {
+    for (const name of names) {
+      this.crash(this.node(name), true);
+      this.nodes.delete(name);
+    }
+    this.invariants = new Invariants();
+    this.clients.oracle.begunAnew();
   }
 
   start(node: ReplicaNode): void {
@@ -140,8 +115,7 @@ export class ReplicaWorld {
         this.#perform(node, effect);
       },
       answer: (id, result) => {
-        const operation = [...this.operations.values()].find((candidate) => candidate.number === id);
-        if (operation !== undefined) this.#answer(operation, result);
+        this.clients.answered(id, result);
       },
       say: (line) => {
         this.print(line);
@@ -180,7 +154,7 @@ export class ReplicaWorld {
           : `${node.name} leads t${raft.hard.term} at ${this.now} ms`,
       );
     }
-    this.oracle.applied(node.name, lease, applied, this.now);
+    this.clients.oracle.applied(node.name, lease, applied, this.now);
     this.check();
   }
 
@@ -247,10 +221,7 @@ export class ReplicaWorld {
   crash(node: ReplicaNode, lose: boolean): void {
     node.crash(lose);
     this.transfers.ended(node);
-    for (const operation of this.operations.values()) {
-      if (operation.node === node && operation.arrived && operation.outcome === 'pending')
-        this.#answer(operation, 'lost');
-    }
+    this.clients.lost(node);
     for (const other of this.nodes.values()) {
       for (const type of ['streamEnded', 'unreachable', 'forwardLost', 'forwarderLost'] as const) {
         this.#later(other, { type, node: node.member.node });
@@ -356,26 +327,5 @@ export class ReplicaWorld {
   #streamEnds(from: ReplicaNode, to: ReplicaNode): void {
     this.#later(from, { type: 'forwardLost', node: to.member.node });
     this.#later(to, { type: 'forwarderLost', node: from.member.node });
-  }
-
-  #answer(operation: Operation, result: CallResult | 'lost'): void {
-    operation.outcome = result === 'lost' ? 'lost' : outcomeText(result, this.base);
-    this.print(
-      `${operation.call.type} ${operation.name}: ${operation.outcome}${operation.deaf ? ', which its client does not get' : ''}`,
-    );
-    if (result === 'lost' || result.type !== 'answer') return;
-    const { answer } = result;
-    const { oracle, now } = this;
-    if (answer.type === 'acquire' && answer.outcome.type === 'granted') {
-      const { lease } = answer.outcome;
-      operation.lease = lease;
-      oracle.granted(answer.requestId, lease.domain, lease.token, operation.sentAt, now);
-      if (!operation.deaf) oracle.held(lease.domain, lease.token, operation.sentAt, lease.ttlMs, now);
-    }
-    if (answer.type !== 'renew' || operation.call.type !== 'renew' || operation.deaf) return;
-    for (const [at, { domain, token }] of operation.call.leases.entries()) {
-      const state = answer.results[at];
-      if (state?.type === 'live') oracle.held(domain, token, operation.sentAt, state.ttlMs, now);
-    }
   }
 }

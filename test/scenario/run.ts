@@ -3,7 +3,8 @@ import { COMMANDS } from './commands.js';
 import { expectClaim } from './expect.js';
 import type { Carry } from './raft-world.js';
 import { RaftWorld } from './raft-world.js';
-import { REPLICA_COMMANDS, replicaClaim } from './replica-commands.js';
+import { replicaClaim } from './replica-claims.js';
+import { REPLICA_COMMANDS } from './replica-commands.js';
 import { ReplicaWorld } from './replica-world.js';
 import type { Step } from './script.js';
 import { formatScript, headerFaults, parseScript } from './script.js';
@@ -63,7 +64,7 @@ function replicaWorld(carry: Carry): World {
       world.check();
     },
     claim: (words) => replicaClaim(world, words),
-    faults: () => [...world.invariants.faults, ...world.oracle.faults],
+    faults: () => [...world.invariants.faults, ...world.clients.oracle.faults],
   };
 }
 

@@ -1,5 +1,22 @@
-/** How the trace of a lease scenario shows what a call came to. */
+/** How the trace of a lease scenario shows entries, messages and answers. */
+import type { Entry, Message } from '../../src/raft/types.js';
 import type { CallResult } from '../../src/replica/types.js';
+import { commandCodec } from '../../src/wire/command.js';
+
+/** How entries are shown: the command's type, and the domains that it names. */
+export function commandText(entry: Entry): string {
+  if (entry.kind !== 'command') return '';
+  const command = commandCodec.decode(entry.payload);
+  const domains =
+    'domain' in command ? [command.domain] : 'leases' in command ? command.leases.map((each) => each.domain) : [];
+  return [command.type, ...domains].join('-');
+}
+
+/** Heartbeats and empty appends are the clockwork: a trace with them in it shows nothing else. */
+export function isDull(message: Message): boolean {
+  const { type } = message;
+  return type === 'heartbeat' || type === 'heartbeatReply' || (type === 'append' && message.entries.length === 0);
+}
 
 /** One answer in a few words: tokens as offsets from `base`. */
 export function outcomeText(result: CallResult, base: number): string {
