@@ -39,10 +39,18 @@ export class MarkFile {
   static async open(
     { files, after }: Pick<StoragePorts, 'files' | 'after'>,
     directory: string,
-    counter: number,
+    held: NumberedMark,
     failed: (error: unknown) => void,
   ): Promise<MarkFile> {
-    return new MarkFile(await files.openInPlace(join(directory, MARK_FILE)), after, counter, failed);
+    const mark = new MarkFile(await files.openInPlace(join(directory, MARK_FILE)), after, held.counter, failed);
+    try {
+      await mark.#put(held);
+      await mark.#file.sync();
+    } catch (error) {
+      await mark.#file.close();
+      throw error;
+    }
+    return mark;
   }
 
   /** Hands the mark to the operating system. */

@@ -59,7 +59,7 @@ export async function openStore(
     const found = await refusing(location, () => load(database, mark, state.identity));
     const nextPrefix = await refusing(location, () => unusedPrefix(database));
     await refusing(location, () => removeRubbish(database, found));
-    return await assemble(path, ports, database, { counter: mark.counter, nextPrefix, ...found });
+    return await assemble(path, ports, database, { mark, nextPrefix, ...found });
   } catch (error) {
     await database.close();
     throw error;
@@ -157,13 +157,13 @@ async function assemble(
   path: string,
   ports: Pick<StoragePorts, 'files' | 'after'>,
   database: Database,
-  found: Found & { readonly counter: number; readonly nextPrefix: number },
+  found: Found & { readonly mark: NumberedMark; readonly nextPrefix: number },
 ): Promise<Store> {
-  const { counter, nextPrefix, genesis, hard, table, log } = found;
+  const { mark, nextPrefix, genesis, hard, table, log } = found;
   const { prefix, snapshot, summary } = table.meta;
   const disk: DiskState = {
     database,
-    mark: await MarkFile.open(ports, path, counter, (error) => {
+    mark: await MarkFile.open(ports, path, mark, (error) => {
       queue.fail(error);
     }),
     genesis,
