@@ -189,11 +189,11 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     raws: nextInt(random, 1, 4),
     domains: weighted(random, [
       [1, 1],
-      [3, 2],
-      [6, 2],
+      [4, 2],
+      [8, 2],
     ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
-    pauseMs: [1, skewed(random, 10, 300)],
+    pauseMs: [1, skewed(random, 10, 150)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
   };

@@ -1,4 +1,5 @@
 /** The last events of a run, in the language of test/scenario, and a digest of all of them. */
+import type { NodeId } from '../../src/base/ids.js';
 import type { Entry, Message } from '../../src/raft/types.js';
 import type { Event } from '../../src/replica/types.js';
 import { commandCodec } from '../../src/wire/command.js';
@@ -8,8 +9,8 @@ import type { Step } from './observation.js';
 /** Lines that are kept. */
 const KEPT = 300;
 
-/** A line, or how to make it: most are thrown away unread. */
-type Line = string | (() => string);
+/** A line, or what it will be made of: most are thrown away unread. */
+type Line = string | { readonly node: NodeId; readonly event: Event };
 
 /** See the head of the file. */
 export class Story {
@@ -35,13 +36,10 @@ export class Story {
     this.#mix(events.length * 64 + effects.length);
     this.#mix(context.raft.hard.term * 65_536 + context.applied);
     if (events.every(({ type }) => type === 'tick')) return;
-    const name = process.member.node;
-    for (const event of events) {
-      if (event.type === 'tick') continue;
-      this.#keep(() => `${name}: ${eventText(event)}`);
-    }
+    const { node } = process.member;
+    for (const event of events) if (event.type !== 'tick') this.#keep({ node, event });
     for (const effect of effects) {
-      if (effect.type === 'log') this.#keep(() => `${name} says ${effect.level}: ${effect.message}`);
+      if (effect.type === 'log') this.#keep(`${node} says ${effect.level}: ${effect.message}`);
     }
   }
 
@@ -52,7 +50,10 @@ export class Story {
 
   /** The kept lines, oldest first. */
   lines(): string[] {
-    return this.#lines.map(({ at, line }) => `${at.toFixed(2)} ${typeof line === 'string' ? line : line()}`);
+    return this.#lines.map(({ at, line }) => {
+      const text = typeof line === 'string' ? line : `${line.node}: ${eventText(line.event)}`;
+      return `${at.toFixed(2)} ${text}`;
+    });
   }
 
   #keep(line: Line): void {

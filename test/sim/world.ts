@@ -172,7 +172,9 @@ export class World {
   }
 
   #observer(): Observer {
-    const all = (): readonly Observer[] => [this.#relation, this.#paths, this.clients.observer];
+    // Clients are made after the members.
+    let observers: readonly Observer[] | undefined;
+    const all = (): readonly Observer[] => (observers ??= [this.#relation, this.#paths, this.clients.observer]);
     return {
       started: (process, loaded, context) => {
         this.#begins(process);

@@ -26,7 +26,8 @@ export class Worker {
   /** Runs one seed. Never rejects: a run that hangs, breaks or takes the process down is a failed run with that seed. */
   run(seed: number, options: WireOptions = {}): Promise<RunResult> {
     const child = (this.#child ??= fork(this.#module, {
-      execArgv: ['--enable-source-maps', `--max-old-space-size=${HEAP_MB}`],
+      // Runs make much that lives shortly.
+      execArgv: ['--enable-source-maps', `--max-old-space-size=${HEAP_MB}`, '--max-semi-space-size=64'],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     }));
     return new Promise((resolve) => {

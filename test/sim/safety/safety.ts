@@ -30,8 +30,8 @@ export interface Facts {
 /** What of a core is compared with what was last seen of it. */
 type Look = readonly (string | number)[];
 
-/** Messages by which a leader learns of its followers, or by which a log changes and keeps its length. */
-const CHANGES: ReadonlySet<string> = new Set(['append', 'appendReply', 'installSnapshot']);
+/** Messages by which a leader learns of its followers. */
+const CHANGES: ReadonlySet<string> = new Set(['appendReply']);
 /** Messages that say something of the sender's disk. */
 const SPEAKS: ReadonlySet<string> = new Set(['vote', 'voteReply', 'appendReply']);
 
@@ -134,6 +134,7 @@ export class Safety implements Observer {
       persistence.stable,
       log.anchor.index,
       log.entries.length,
+      log.entries.at(-1)?.term ?? 0,
       snapshot.index,
     ];
     const before = this.#looked.get(process.run);
