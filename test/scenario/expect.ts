@@ -65,8 +65,8 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
   stable: (world, [name = '', ...words]) => number(world.node(name).view().stable, words),
   last: (world, [name = '', ...words]) => number(world.node(name).view().last, words),
   log: (world, [name = '', ...words]) => {
-    const { anchor, last, entries } = world.node(name).view();
-    return text(logText(entries(anchor.index, last)), words);
+    const node = world.node(name).view();
+    return text(logText(node.entries(node.anchor.index, node.last)), words);
   },
   /** What is durable. */
   disk: (world, [name = '', ...words]) => text(logText(world.node(name).disk.image.entries), words),
