@@ -136,7 +136,7 @@ export class Watched {
     const model = this.#model;
     switch (event.type) {
       case 'message':
-        this.#heard(event.message.from.node);
+        this.#peer(event.message.from.node).silent = false;
         receive(model, event.message, this.#installed);
         return;
       case 'call':
@@ -209,11 +209,6 @@ export class Watched {
     compareLeases(state, this.#context.lease, this.#context.applied === index, this.#fail);
   };
 
-  #heard(node: string): void {
-    const peer = this.#model.peers.get(node);
-    if (peer !== undefined) peer.silent = false;
-  }
-
   #peer(node: string): { boot: string | undefined; silent: boolean } {
     let peer = this.#model.peers.get(node);
     if (peer === undefined) this.#model.peers.set(node, (peer = { boot: undefined, silent: false }));
@@ -223,8 +218,8 @@ export class Watched {
   #takeCall(event: Taken): void {
     const { call } = event;
     const model = this.#model;
-    let seen = call.type === 'acquire' ? call.seenRevision : undefined;
-    if (seen === 0) seen = revisionAt(this.#process.genesis.history, model.commit);
+    const stamp = revisionAt(this.#process.genesis.history, model.commit);
+    const seen = call.type === 'acquire' ? call.seenRevision || stamp : undefined;
     this.#fresh.push(this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen));
     if (call.type !== 'renew' || !model.ready || (event.type === 'call' && this.#stopping)) return;
     for (const ref of call.leases) this.#clock?.renew(ref, this.#nowMs);
