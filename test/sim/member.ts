@@ -7,25 +7,17 @@ import type { Call, Header } from '../../src/base/api.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
 import { nextUint32 } from '../../src/base/random.js';
 import { createExecutor } from '../../src/node/executor.js';
-import type { Executor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
 import { createForming } from '../../src/replica/forming.js';
-import type { Forming, FormingEffect, FormingEvent } from '../../src/replica/forming.js';
+import type { FormingEffect, FormingEvent } from '../../src/replica/forming.js';
 import type { Store } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
-import type {
-  CallId,
-  CallResult,
-  Event,
-  FormResponse,
-  Genesis,
-  MemberAddress,
-  Principal,
-  Time,
-} from '../../src/replica/types.js';
+import type { CallResult, Event, Genesis, MemberAddress, Principal, Time } from '../../src/replica/types.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { between, chance, hexId } from './chance.js';
+import { CLUSTER } from './life.js';
+import type { Ending, Life } from './life.js';
 import type { Machine } from './machine.js';
 import type { Ending as NetworkEnding, SimNetwork } from './network/network.js';
 import type { Observer, Process } from './observation.js';
@@ -44,45 +36,11 @@ export interface MemberPorts extends Surroundings {
   readonly ended: (member: SimMember, ending: Ending) => void;
 }
 
-/** Why a process ended by itself. */
-export type Ending =
-  | { readonly type: 'stopped' }
-  /** A check of the start, or of forming, says that it may not run. */
-  | { readonly type: 'refused'; readonly message: string; readonly where: 'directory' | 'forming' }
-  | { readonly type: 'disk'; readonly error: Error }
-  | { readonly type: 'assertion'; readonly error: Error };
-
-interface Pending {
-  readonly done: (header: Header, result: CallResult) => void;
-  readonly lost: () => void;
-}
-
-/** One process. */
-interface Life {
-  readonly boot: BootId;
-  readonly run: number;
-  paused: boolean;
-  /** What happened to it while it stood still; its timers apart from what arrived. */
-  held: { readonly task: () => void; readonly timer: boolean }[];
-  forming: Forming | undefined;
-  readonly asked: Map<number, (response: FormResponse) => void>;
-  running:
-    | {
-        readonly executor: Executor;
-        readonly replica: Replica;
-        readonly process: Process;
-      }
-    | undefined;
-  store: Store | undefined;
-  readonly calls: Map<CallId, Pending>;
-}
-
 /** How often forming looks around, and how long an ask may take, in milliseconds. */
 const FORM_TICK_MS = 50;
 const ASK_TIMEOUT_MS = 1_000;
 const DISK_LOOK_MS = 1_000;
 const PLENTY_BYTES = 1_000_000;
-export const CLUSTER = 'sim';
 
 /** See the head of the file. */
 export class SimMember implements Server {
@@ -164,7 +122,10 @@ export class SimMember implements Server {
     const life = this.#life;
     if (life === undefined) return;
     this.#ports.trace(`crash ${this.node}${how.lose === 'unsynced' ? ' lose' : ''} ${how.underWay}`);
-    if (life.running === undefined) this.#ports.coverage.count('crash before the replica runs');
+    if (life.running === undefined) {
+      const forming = life.forming !== undefined && life.store === undefined;
+      this.#ports.coverage.count(forming ? 'forming broken off' : 'crash while starting');
+    }
     this.#bury(life, how.lose === 'unsynced' ? 'power' : 'closed');
     this.disk.crash(how);
   }

@@ -83,7 +83,21 @@ function eventText(event: Event): string {
     }
     case 'written':
       return `fsync write ${event.seq}`;
-    default:
+    case 'tick':
+    case 'cancel':
+    case 'forwardCancelled':
+    case 'forwardLost':
+    case 'forwarderLost':
+    case 'streamEnded':
+    case 'unreachable':
+    case 'probed':
+    case 'hello':
+    case 'cutWritten':
+    case 'chunksEnded':
+    case 'staged':
+    case 'snapshotSent':
+    case 'diskFree':
+    case 'stop':
       return JSON.stringify(event);
   }
 }

@@ -7,8 +7,9 @@ import { Coverage } from './coverage.js';
 import { ByteDisk } from './disk/byte-disk.js';
 import { ObjectDisk } from './disk/object-disk.js';
 import { Machine } from './machine.js';
-import { CLUSTER, SimMember } from './member.js';
-import type { Ending } from './member.js';
+import { CLUSTER } from './life.js';
+import type { Ending } from './life.js';
+import { SimMember } from './member.js';
 import { SimNetwork } from './network/network.js';
 import type { Fault, Observer, Process, Step } from './observation.js';
 import type { Parameters } from './parameters.js';
@@ -221,7 +222,11 @@ export class World {
           this.#paths.applied(command, entry.term);
         },
         expired: (domain, token, at) => {
+          this.#paths.expiryDecided(true);
           this.clients.expired(domain, token, at);
+        },
+        outlived: () => {
+          this.#paths.expiryDecided(false);
         },
       },
     );

@@ -107,9 +107,10 @@ export async function judge(
   return { switch: each, by, seeds, beside: [...beside].map(([code, count]) => `${count} × ${code}`) };
 }
 
-function line({ switch: { name, area, rule }, by, seeds, beside }: Verdict): string {
+function line({ switch: { name, area, rule, blind }, by, seeds, beside }: Verdict): string {
   const besides = beside.length === 0 ? '' : ` (beside: ${beside.join(', ')})`;
-  const outcome = by === undefined ? `NOT CAUGHT: ${rule}` : `${by} after ${median(seeds)}`;
+  const missed = blind === undefined ? `NOT CAUGHT: ${rule}` : `blind spot: ${blind}`;
+  const outcome = by === undefined ? missed : `${by} after ${median(seeds)}`;
   return `${area.padEnd(7)} ${name.padEnd(38)} ${outcome}${besides}`;
 }
 
@@ -120,9 +121,12 @@ function report(verdicts: readonly Verdict[], { judges }: GateOptions, say: (lin
   const sorted = [...verdicts].sort((a, b) => order.indexOf(a.switch.name) - order.indexOf(b.switch.name));
   for (const verdict of sorted) say(line(verdict));
   const caught = verdicts.filter(({ by }) => by !== undefined);
-  say(`${caught.length} of ${verdicts.length} switches caught`);
+  const blind = verdicts.filter(({ by, switch: each }) => by === undefined && each.blind !== undefined);
+  say(`${caught.length} of ${verdicts.length} switches caught, ${blind.length} known blind spots`);
   if (judges === 'relation') return caught.length >= RELATION_CATCHES ? 0 : 1;
-  return caught.length === verdicts.length ? 0 : 1;
+  const opened = caught.filter(({ switch: each }) => each.blind !== undefined).map(({ switch: { name } }) => name);
+  if (opened.length > 0) say(`caught, and still called blind: ${opened.join(', ')}`);
+  return caught.length + blind.length === verdicts.length && opened.length === 0 ? 0 : 1;
 }
 
 function median(values: readonly number[]): number {

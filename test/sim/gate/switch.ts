@@ -14,6 +14,11 @@ export interface Switch extends Patch {
   readonly also?: readonly Patch[];
   /** Caught within a few seeds: part of `npm test`. */
   readonly quick?: true;
+  /**
+   * Nobody has noticed it yet: why, as far as is known. A blind spot that is to be opened; it is run and shown like the
+   * others, and fails the gate only once it is caught: then this line has to go.
+   */
+  readonly blind?: string;
 }
 
 /** Everything that a switch changes. */

@@ -1,5 +1,6 @@
 /** Counts the rare paths of members, seen from outside: a run that never takes one proves nothing about it. */
 import type { Command } from '../../../src/lease/types.js';
+import type { Context } from '../../../src/replica/state.js';
 import { isInstalling } from '../../../src/raft/view.js';
 import type { Event } from '../../../src/replica/types.js';
 import type { Coverage } from '../coverage.js';
@@ -13,6 +14,8 @@ interface Before {
   readonly term: number;
   readonly candidate: boolean;
   readonly stalled: boolean;
+  /** An Expire is proposed and not applied. */
+  readonly expiring: boolean;
 }
 
 const NOTHING: Before = {
@@ -23,6 +26,7 @@ const NOTHING: Before = {
   term: 0,
   candidate: false,
   stalled: false,
+  expiring: false,
 };
 
 /** See the head of the file. */
@@ -62,7 +66,7 @@ export class Paths implements Observer {
         this.#count('checkpoint voided');
         return;
       case 'expire':
-        this.#count(command.term === term ? 'expiry applied' : 'expiry refused by term');
+        if (command.term !== term) this.#count('expiry refused by its term');
         return;
       case 'endHold':
         this.#count('hold ended');
@@ -72,6 +76,11 @@ export class Paths implements Observer {
       case 'withdraw':
       case 'forceRelease':
     }
+  }
+
+  /** A lease of an Expire that was applied: over, or of another version than its proposer saw. */
+  expiryDecided(over: boolean): void {
+    this.#count(over ? 'lease expired' : 'expiry refused');
   }
 
   #count(name: string): void {
@@ -99,7 +108,21 @@ export class Paths implements Observer {
       case 'snapshotSent':
         if (!event.ok) this.#count('snapshot transfer failed');
         return;
-      default:
+      case 'tick':
+      case 'call':
+      case 'cancel':
+      case 'forwardCancelled':
+      case 'forwardLost':
+      case 'forwarderLost':
+      case 'streamEnded':
+      case 'unreachable':
+      case 'hello':
+      case 'written':
+      case 'cutWritten':
+      case 'chunksEnded':
+      case 'staged':
+      case 'diskFree':
+      case 'stop':
     }
   }
 
@@ -150,7 +173,13 @@ export class Paths implements Observer {
         this.#count('cut');
         if (context.raft.log.anchor.index > 0) this.#count('cut with a compacted log');
         return;
-      default:
+      case 'forward':
+      case 'forwardCancel':
+      case 'probe':
+      case 'stage':
+      case 'chunksDone':
+      case 'serving':
+      case 'stopped':
     }
   }
 
@@ -166,6 +195,7 @@ export class Paths implements Observer {
       if (before.rounds > 0) this.#count('round failed by deposition');
       if (before.pending > 0) this.#count('proposal lost its leader');
       if (before.served > 0) this.#count('call lost its leader');
+      if (before.expiring) this.#count('expiry lost its leader');
       if (term === before.term) this.#count('leader stepped down within its term');
     }
     const candidate = raft.role.type === 'candidate';
@@ -180,7 +210,13 @@ export class Paths implements Observer {
       term,
       candidate,
       stalled: watchdog.stalled,
+      expiring: hasExpire(leadership),
     };
     this.#before.set(run, now);
   }
+}
+
+function hasExpire(leadership: Context['leadership']): boolean {
+  for (const { command } of leadership?.pending.values() ?? []) if (command.type === 'expire') return true;
+  return false;
 }

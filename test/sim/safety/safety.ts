@@ -25,6 +25,8 @@ export interface Facts {
   entry(entry: Entry, command: Command | undefined, revision: number): void;
   /** A lease is over by time. */
   expired(domain: string, token: number, at: number): void;
+  /** A lease outlived an Expire that named it: it had changed meanwhile. */
+  outlived(): void;
 }
 
 /** What of a core is compared with what was last seen of it. */
@@ -162,7 +164,10 @@ export class Safety implements Observer {
       if (command?.type !== 'expire' || command.term !== entry.term) continue;
       for (const { domain, token } of command.leases) {
         // Another entry may have ended it before: the state says why it is over.
-        if (leaseOf(context.lease, domain)?.token === token) continue;
+        if (leaseOf(context.lease, domain)?.token === token) {
+          this.#facts.outlived();
+          continue;
+        }
         if (context.lease.requests.byToken.get(token)?.finishedAt === revision) this.#facts.expired(domain, token, at);
       }
     }

@@ -1,0 +1,46 @@
+/** A member's process, and how it ends. */
+import type { Header } from '../../src/base/api.js';
+import type { BootId } from '../../src/base/ids.js';
+import type { Executor } from '../../src/node/executor.js';
+import type { Forming } from '../../src/replica/forming.js';
+import type { Store } from '../../src/replica/ports.js';
+import type { Replica } from '../../src/replica/replica.js';
+import type { CallId, CallResult, FormResponse } from '../../src/replica/types.js';
+import type { Process } from './observation.js';
+
+/** The name of every simulated cluster. */
+export const CLUSTER = 'sim';
+
+/** Why a process ended by itself. */
+export type Ending =
+  | { readonly type: 'stopped' }
+  /** A check of the start, or of forming, says that it may not run. */
+  | { readonly type: 'refused'; readonly message: string; readonly where: 'directory' | 'forming' }
+  | { readonly type: 'disk'; readonly error: Error }
+  | { readonly type: 'assertion'; readonly error: Error };
+
+/** A client's call that the process has not answered. */
+export interface Pending {
+  readonly done: (header: Header, result: CallResult) => void;
+  readonly lost: () => void;
+}
+
+/** One process on its machine. */
+export interface Life {
+  readonly boot: BootId;
+  readonly run: number;
+  paused: boolean;
+  /** What happened to it while it stood still; its timers apart from what arrived. */
+  held: { readonly task: () => void; readonly timer: boolean }[];
+  forming: Forming | undefined;
+  readonly asked: Map<number, (response: FormResponse) => void>;
+  running:
+    | {
+        readonly executor: Executor;
+        readonly replica: Replica;
+        readonly process: Process;
+      }
+    | undefined;
+  store: Store | undefined;
+  readonly calls: Map<CallId, Pending>;
+}
