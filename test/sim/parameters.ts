@@ -79,10 +79,10 @@ export interface Parameters {
 
 const NODES = [
   [3, 70],
-  [5, 10],
+  [5, 9],
   [1, 5],
   [2, 5],
-  [4, 6],
+  [4, 5],
   [7, 2],
   [6, 2],
 ] as const;
@@ -114,7 +114,7 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    durationMs: between(random, 2.5, 6) * clients.ttlMs[0],
+    durationMs: between(random, 2.5, 5.5) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 200, 4_000),
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
@@ -149,8 +149,8 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
   // Now and then next to no spread: votes split (E6).
   const electionMaxMs = electionMinMs * (chance(random, 100) ? 1.1 : 2);
   return {
-    tickMs: 35 * scale,
-    heartbeatMs: 100 * scale,
+    tickMs: 40 * scale,
+    heartbeatMs: 125 * scale,
     electionMinMs,
     electionMaxMs,
     diskFloorBytes: 1_000,
@@ -159,9 +159,9 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
     maxInflightBytes: skewedInt(random, 100, 1_000_000),
     maxUncommittedBytes: chance(random, 200) ? skewedInt(random, 200, 5_000) : 16 * 1024 * 1024,
     maxUnappliedEntries: chance(random, 200) ? skewedInt(random, 2, 50) : 50_000,
-    cutBytes: skewedInt(random, 100, 20_000),
-    cutMs: skewedInt(random, 5, 2_000),
-    logKeepBytes: skewedInt(random, 50, 20_000),
+    cutBytes: skewedInt(random, 100, 5_000),
+    cutMs: skewedInt(random, 5, 500),
+    logKeepBytes: skewedInt(random, 20, 4_000),
     logKeepTransferBytes: chance(random, 300) ? skewedInt(random, 500, 5_000) : 1_000_000,
     maxHeldCalls: chance(random, 200) ? skewedInt(random, 1, 10) : 10_000,
   };
@@ -193,7 +193,7 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
       [8, 2],
     ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
-    pauseMs: [1, skewed(random, 10, 150)],
+    pauseMs: [1, skewed(random, 10, 100)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
   };
