@@ -30,8 +30,8 @@ export interface MemberPorts extends Surroundings {
   readonly network: SimNetwork;
   readonly observer: Observer;
   readonly addresses: readonly MemberAddress[];
-  /** Numbers the processes of the run. */
-  readonly nextRun: () => number;
+  /** A process starts: its number. */
+  readonly nextRun: (starting: SimMember) => number;
   /** A process ended by itself. */
   readonly ended: (member: SimMember, ending: Ending) => void;
 }
@@ -101,7 +101,7 @@ export class SimMember implements Server {
     if (this.#life !== undefined) return;
     const life: Life = {
       boot: hexId(this.#ports.random) as BootId,
-      run: this.#ports.nextRun(),
+      run: this.#ports.nextRun(this),
       paused: false,
       held: [],
       forming: undefined,
