@@ -193,7 +193,7 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
       [8, 2],
     ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
-    pauseMs: [1, skewed(random, 10, 100)],
+    pauseMs: [1, skewed(random, 8, 80)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
   };

@@ -44,8 +44,6 @@ class Run {
   readonly #world: World;
   readonly #inflictor: Inflictor;
   readonly #faults: readonly string[];
-  /** What every member must have applied some time after the world was healed. */
-  #target: number | undefined;
 
   constructor(seed: number, options: RunOptions) {
     this.#seed = seed;
@@ -77,12 +75,13 @@ class Run {
     world.story.tell('heal');
     const ttl = clients.ttlMs[1];
     const bound = LIVE_ELECTIONS * replica.electionMaxMs + LIVE_TTLS * ttl;
-    await this.#demand('a leader serves and every member has caught up', bound, () => this.#caughtUp());
+    await this.#demand('a leader serves', bound, () => world.leader() !== undefined);
     // What so many clients ask for may be more than this world can do; what one asks for may not.
     world.clients.stop();
     await this.#runUntil(world.scheduler.now + STOPPING_MS, () => false);
     // A worker's release is repeated for as long as the lease can live.
     await this.#demand('every client has ended', bound + 30_000, () => world.clients.idle);
+    await this.#demand('every member has caught up', bound, () => this.#converged());
     const probe = world.clients.probe();
     await this.#demand('a fresh client acquires, renews and releases', bound, () => probe.done);
     await this.#demand('every call has ended', bound + 2_000, () => this.#idle());
@@ -131,15 +130,6 @@ class Run {
     await this.#runUntil(world.scheduler.now + limitMs, condition);
     if (!condition())
       world.fault({ code: 'LIVE', text: `not within ${Math.round(limitMs)} ms after healing: ${what}` });
-  }
-
-  /** A leader serves, and every member has what was committed when it began to. */
-  #caughtUp(): boolean {
-    const leader = this.#world.leader()?.replica?.context;
-    if (leader === undefined) return false;
-    this.#target ??= leader.applied;
-    const target = this.#target;
-    return this.#world.members.every((member) => member.gone || (member.replica?.context.applied ?? -1) >= target);
   }
 
   /** Nothing is under way between the members. */
