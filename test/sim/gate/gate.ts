@@ -12,7 +12,9 @@ import { SWITCHES } from './switches.js';
 /** The relation alone has to reject runs of so many switches. */
 const RELATION_CATCHES = 15;
 /** A switch that was caught within so many seeds is run from two more seeds on, for the median of three. */
-const REPEAT_WITHIN = 200;
+const REPEAT_WITHIN = 40;
+/** A known blind spot gets so many seeds at most. */
+const BLIND_SEEDS = 20;
 /** The first seeds of the three series, far apart. */
 const SERIES = [1, 1_000_001, 2_000_001] as const;
 
@@ -27,7 +29,7 @@ export interface Verdict {
   readonly beside: readonly string[];
 }
 
-/** Does what the arguments say and returns the exit code: 0 when all switches were caught. */
+/** Does what the arguments say and returns the exit code: 0 when all switches were caught but the known blind spots. */
 export async function main(args: readonly string[], say: (line: string) => void): Promise<number> {
   const options = gateOptions(args);
   const chosen = SWITCHES.filter(
@@ -87,7 +89,8 @@ export async function judge(
   let by: string | undefined;
   try {
     for (const first of SERIES) {
-      const budget = first === SERIES[0] ? maxSeeds : REPEAT_WITHIN;
+      const most = each.blind === undefined ? maxSeeds : Math.min(maxSeeds, BLIND_SEEDS);
+      const budget = first === SERIES[0] ? most : REPEAT_WITHIN;
       for (let tried = 1; tried <= budget; tried++) {
         const result = await worker.run(first + tried - 1, { judges });
         const caught = catchOf(result, patched, judges);
@@ -126,7 +129,7 @@ function report(verdicts: readonly Verdict[], { judges }: GateOptions, say: (lin
   if (judges === 'relation') return caught.length >= RELATION_CATCHES ? 0 : 1;
   const opened = caught.filter(({ switch: each }) => each.blind !== undefined).map(({ switch: { name } }) => name);
   if (opened.length > 0) say(`caught, and still called blind: ${opened.join(', ')}`);
-  return caught.length + blind.length === verdicts.length && opened.length === 0 ? 0 : 1;
+  return caught.length + blind.length === verdicts.length ? 0 : 1;
 }
 
 function median(values: readonly number[]): number {

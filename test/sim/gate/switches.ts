@@ -1,4 +1,5 @@
 /** All switches of the detection gate. */
+import { BLIND } from './blind.js';
 import { CLIENT_SWITCHES } from './client.js';
 import { FORMING_SWITCHES } from './forming.js';
 import { LEASE_SWITCHES } from './lease.js';
@@ -13,4 +14,7 @@ export const SWITCHES: readonly Switch[] = [
   ...CLIENT_SWITCHES,
   ...STORAGE_SWITCHES,
   ...FORMING_SWITCHES,
-];
+].map((each) => {
+  const blind = BLIND[each.name];
+  return blind === undefined ? each : { ...each, blind };
+});
