@@ -227,7 +227,7 @@ export class World {
       const passedMs = (this.scheduler.now - at) * machine.rate;
       return Math.abs(machine.wallMs - wallMs - passedMs) < 1;
     });
-    const greatestUs = Math.max(0, ...steady.map(({ wallMs }) => Math.floor(wallMs * 1_000)));
+    const greatestUs = Math.max(0, ...steady.map(({ wallMs }) => Math.floor(wallMs) * 1_000));
     if (history.base < greatestUs) {
       this.fault({ code: 'FORM', text: `base ${history.base} is below a member's clock, which was ${greatestUs}` });
     }

@@ -17,7 +17,6 @@ export const BLIND: Readonly<Record<string, string>> = {
   'expire-of-another-token': 'an Expire whose lease was replaced meanwhile is refused by its version too',
   'expire-of-another-version': 'a second line of defence: the leader answers nothing while an Expire is open',
   'waiters-of-an-ended-lease-dropped': 'their clients have given up by the end of a run',
-  'flag-set-at-apply': 'a leader change between a Checkpoint and its application is rare (scenario F5-A sees it)',
   'checkpoint-not-read': 'the takeover judge allows for what each leader change may add (scenario L5 sees it)',
   'call-lost-with-the-leadership': 'the client gives up before the run asks',
   'monotonic-clock-alone': 'a machine that sleeps within a lease and is asked at once is rare',
