@@ -43,6 +43,7 @@ export const BLIND: Readonly<Record<string, string>> = {
     'the process ends at the failed write all the same in most runs (test/sim/disk sees one like it)',
   'first-state-not-synced': 'needs lost power in the milliseconds of forming (test/sim/disk sees it)',
   'identity-before-the-mark': 'as above (test/sim/disk sees it)',
+  'clocks-apart-accepted': 'the member that writes the record compares all clocks once more',
   'half-made-database-kept': 'as above (test/sim/disk sees it)',
   'everybody-writes-genesis': 'each member accepts one record, so the second writer only delays',
   'wiped-member-accepted': 'a wiped member that forms is refused by the others as well',
