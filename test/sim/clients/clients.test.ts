@@ -119,8 +119,13 @@ describe('clients against one lease table', () => {
   });
 
   it.each(WRONG)('find out one that %s', async (wrong, codes) => {
-    const { faults } = await run(4, wrong, false);
-    expect(codes).toContain(faults[0]?.code);
+    for (let seed = 1; seed <= 10; seed++) {
+      const [first] = (await run(seed, wrong, false)).faults;
+      if (first === undefined) continue;
+      expect(codes).toContain(first.code);
+      return;
+    }
+    expect.unreachable('ten seeds found nothing');
   });
 
   it('do the same for the same seed', async () => {
