@@ -197,6 +197,7 @@ export class Calls {
       fail(`passes call ${effect.id} on with ${effect.timeoutMs} ms, more than it has left`);
     }
     call.forwardedTo = effect.to;
+    call.passed = undefined;
     call.doubtful = this.#lost.has(effect.to);
   }
 

@@ -331,8 +331,10 @@ export class Watched {
       }
       case 'forwardCancel':
         for (const call of this.#calls.find('', effect.id)) {
-          if (call.forwardedTo === effect.to) call.attempted = true;
+          // A result that came in the same step was for a call that had been taken back before.
+          if (call.forwardedTo === effect.to || call.passed !== undefined) call.attempted = true;
           call.forwardedTo = undefined;
+          call.passed = undefined;
         }
         return;
       case 'answer':
