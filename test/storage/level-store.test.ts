@@ -35,6 +35,8 @@ describe('store on disk', () => {
     return {
       genesis,
       async open() {
+        // Its opening writes too.
+        let opened: Store | undefined;
         const files: Files = {
           ...nodeFiles,
           async openInPlace(name) {
@@ -42,12 +44,14 @@ describe('store on disk', () => {
             return {
               ...file,
               write: (bytes, position) =>
-                broken.has(store) ? Promise.reject(new Error('EIO: i/o error, write')) : file.write(bytes, position),
+                opened !== undefined && broken.has(opened)
+                  ? Promise.reject(new Error('EIO: i/o error, write'))
+                  : file.write(bytes, position),
             };
           },
         };
-        const store = await openStore(path, EXPECTED, { ...nodeStorage, files });
-        return store;
+        opened = await openStore(path, EXPECTED, { ...nodeStorage, files });
+        return opened;
       },
       async kill(store) {
         const left = await copyOf(path);
