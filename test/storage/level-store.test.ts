@@ -36,7 +36,7 @@ describe('store on disk', () => {
       genesis,
       async open() {
         // Its opening writes too.
-        let opened: Store | undefined;
+        const opened: Store[] = [];
         const files: Files = {
           ...nodeFiles,
           async openInPlace(name) {
@@ -44,14 +44,15 @@ describe('store on disk', () => {
             return {
               ...file,
               write: (bytes, position) =>
-                opened !== undefined && broken.has(opened)
+                opened.some((store) => broken.has(store))
                   ? Promise.reject(new Error('EIO: i/o error, write'))
                   : file.write(bytes, position),
             };
           },
         };
-        opened = await openStore(path, EXPECTED, { ...nodeStorage, files });
-        return opened;
+        const store = await openStore(path, EXPECTED, { ...nodeStorage, files });
+        opened.push(store);
+        return store;
       },
       async kill(store) {
         const left = await copyOf(path);
