@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { main } from './runner/sim.js';
 
 /** Seeds of one run of the tests; `npm run sim` runs more. */
-const SEEDS = 150;
-const TIMEOUT_MS = 180_000;
+const SEEDS = 80;
+const TIMEOUT_MS = 240_000;
 
 async function simulate(...args: string[]): Promise<string> {
   const lines: string[] = [];
