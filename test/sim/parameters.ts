@@ -114,7 +114,7 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    durationMs: between(random, 2.5, 5.5) * clients.ttlMs[0],
+    durationMs: between(random, 2.8, 6) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 200, 4_000),
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
@@ -190,7 +190,7 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     domains: weighted(random, [
       [1, 1],
       [4, 2],
-      [8, 2],
+      [8, 3],
     ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
     pauseMs: [1, skewed(random, 8, 80)],
