@@ -207,8 +207,8 @@ export class Inflictor {
   #wipe(member: SimMember): void {
     if (!this.#maySpare(member)) return;
     this.#count('disk wiped');
+    // What it acknowledged counts on: it was durable there, and its directory does not come back.
     member.kill({ lose: 'unsynced', underWay: 'lost' });
-    this.#world.forget(member);
     member.disk.wipe();
     member.wiped = true;
     this.#world.startLater(member, 10);
