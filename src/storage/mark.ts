@@ -35,7 +35,10 @@ export class MarkFile {
     this.#failed = failed;
   }
 
-  /** `counter` is that of the mark that holds; `failed` hears of a sync that a timer started. */
+  /**
+   * `held` is the mark that holds. It is written into the other slot and synced first: a power loss may have torn that
+   * one, and the next may tear the one that holds. `failed` hears of a sync that a timer started.
+   */
   static async open(
     { files, after }: Pick<StoragePorts, 'files' | 'after'>,
     directory: string,
