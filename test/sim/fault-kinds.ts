@@ -1,5 +1,19 @@
 /** The kinds of faults, and how often each is drawn. */
 
+/** What can be done to the network between the members. */
+export type NetworkFaultKind =
+  | 'halves'
+  | 'isolate'
+  | 'isolate leader'
+  | 'one way'
+  | 'bridge'
+  | 'ring'
+  | 'random links'
+  | 'swizzle'
+  | 'clog'
+  /** Alive, but connects to it are refused and its connections end. */
+  | 'refuse';
+
 /** What can be done to a world. */
 export type FaultKind =
   /** A process is killed, or its machine loses power; it starts again after `ms`. */
@@ -22,17 +36,7 @@ export type FaultKind =
   | 'ENOSPC'
   /** The disk has less room than the limit for `ms`. */
   | 'disk low'
-  | 'halves'
-  | 'isolate'
-  | 'isolate leader'
-  | 'one way'
-  | 'bridge'
-  | 'ring'
-  | 'random links'
-  | 'swizzle'
-  | 'clog'
-  /** Alive, but connects to it are refused and its connections end. */
-  | 'refuse'
+  | NetworkFaultKind
   /** An operator hands leadership over. */
   | 'transfer'
   /** A minority of the disks may be lost for good or damaged, or come back as they once were. */

@@ -2,7 +2,7 @@
 import { createRandom, nextInt } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
 import { between, chance, pick } from './chance.js';
-import type { FaultKind } from './fault-kinds.js';
+import type { NetworkFaultKind } from './fault-kinds.js';
 import type { PlannedFault } from './faults.js';
 import type { SimMember } from './member.js';
 import { NetworkFaults } from './network/faults.js';
@@ -13,21 +13,6 @@ import type { World } from './world.js';
 const TOO_FEW_BYTES = 10;
 /** A process that was told to stop and did not is killed after so many election time-outs. */
 const STOP_LIMIT = 6;
-
-/** The faults of the network between the members. */
-type NetworkFault = Extract<
-  FaultKind,
-  | 'halves'
-  | 'isolate'
-  | 'isolate leader'
-  | 'one way'
-  | 'bridge'
-  | 'ring'
-  | 'random links'
-  | 'swizzle'
-  | 'clog'
-  | 'refuse'
->;
 
 /** See the head of the file. One for each run. */
 export class Inflictor {
@@ -261,7 +246,7 @@ export class Inflictor {
     return 2 * (lost.length + 1) < members.length;
   }
 
-  #disturb(kind: NetworkFault, member: SimMember, ms: number, random: Random): void {
+  #disturb(kind: NetworkFaultKind, member: SimMember, ms: number, random: Random): void {
     const { members, scheduler, network, parameters } = this.#world;
     if (members.length < 2) return;
     const links = members.flatMap(({ node: from }) => members.map(({ node: to }) => [from, to] as const));

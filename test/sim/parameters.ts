@@ -4,29 +4,14 @@
  */
 import type { Random } from '../../src/base/random.js';
 import { nextInt } from '../../src/base/random.js';
+import type { ReplicaOptions } from '../../src/replica/types.js';
 import { between, chance, skewed, skewedInt, stream, weighted } from './chance.js';
 import { FAULT_WEIGHTS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
 
-/** Limits of a replica that a run draws: most of `ReplicaOptions`. */
-export interface ReplicaParameters {
-  readonly tickMs: number;
-  readonly heartbeatMs: number;
-  readonly electionMinMs: number;
-  readonly electionMaxMs: number;
-  readonly diskFloorBytes: number;
-  readonly maxAppendBytes: number;
-  readonly maxInflightAppends: number;
-  readonly maxInflightBytes: number;
-  readonly maxUncommittedBytes: number;
-  readonly maxUnappliedEntries: number;
-  readonly cutBytes: number;
-  readonly cutMs: number;
-  readonly logKeepBytes: number;
-  readonly logKeepTransferBytes: number;
-  readonly maxHeldCalls: number;
-}
+/** What a replica is run with but for who it is. */
+export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
 
 /** Disks: how long a sync, and any other operation, takes at least and at most. */
 export interface DiskParameters {

@@ -3,19 +3,22 @@
 interface Task {
   readonly at: number;
   readonly order: number;
-  readonly run: () => void;
+  /** Undefined once it was cancelled. */
+  run: (() => void) | undefined;
 }
 
 /** A clock that moves only when its next task is run. Milliseconds. */
 export class VirtualTime {
   now = 0;
+  /** Tasks that were run. */
+  count = 0;
   #order = 0;
   /** A binary heap. */
   readonly #queue: Task[] = [];
 
-  /** Runs `run` when `ms` have passed. */
-  after(ms: number, run: () => void): void {
-    const task: Task = { at: this.now + ms, order: this.#order++, run };
+  /** Runs `run` when `ms` have passed, unless the function that it returns was called before. */
+  after(ms: number, run: () => void): () => void {
+    const task: Task = { at: this.now + Math.max(0, ms), order: this.#order++, run };
     const queue = this.#queue;
     let place = queue.length;
     queue.push(task);
@@ -27,19 +30,26 @@ export class VirtualTime {
       place = parent;
     }
     queue[place] = task;
+    return () => {
+      task.run = undefined;
+    };
   }
 
   /** Runs the next task and moves the clock to it; false, with the clock at `end`, when there is none until then. */
   runNext(end: number): boolean {
-    const next = this.#queue[0];
-    if (next === undefined || next.at > end) {
-      this.now = Math.max(this.now, end);
-      return false;
+    for (;;) {
+      const next = this.#queue[0];
+      if (next === undefined || next.at > end) {
+        this.now = Math.max(this.now, end);
+        return false;
+      }
+      this.#removeFirst();
+      if (next.run === undefined) continue;
+      this.now = next.at;
+      this.count++;
+      next.run();
+      return true;
     }
-    this.#removeFirst();
-    this.now = Math.max(this.now, next.at);
-    next.run();
-    return true;
   }
 
   #removeFirst(): void {
