@@ -1,6 +1,5 @@
 /** A whole simulated world: machines, members, network, clients and the resource, and everybody who judges them. */
-import type { Incarnation, NodeId } from '../../src/base/ids.js';
-import { MAX_FORMING_CLOCK_SPREAD_MS } from '../../src/base/limits.js';
+import type { NodeId } from '../../src/base/ids.js';
 import { createRandom, nextUint32 } from '../../src/base/random.js';
 import { between, stream } from './chance.js';
 import { Clients } from './clients/clients.js';
@@ -18,6 +17,7 @@ import type { Surroundings } from './ports.js';
 import { createReference } from './reference/relation.js';
 import type { RunOptions, RunResult } from './result.js';
 import { Resource } from './resource.js';
+import { FormingJudge } from './safety/forming.js';
 import { Paths } from './safety/paths.js';
 import { Safety } from './safety/safety.js';
 import { Scheduler } from './scheduler.js';
@@ -27,8 +27,6 @@ import { Story } from './story.js';
 const START_UNIX_MS = Date.UTC(2026, 11, 2, 12);
 /** A process that ended by itself is started again after this, in milliseconds at least and at most. */
 const RESTART_MS = [20, 600] as const;
-/** Rates of clocks and the way of an answer, in milliseconds, beside what forming allows two clocks to differ. */
-const CLOCK_TOLERANCE_MS = 500;
 
 /** See the head of the file. */
 export class World {
@@ -47,10 +45,12 @@ export class World {
   readonly #relation: Observer;
   /** By incarnation. */
   readonly #safeties = new Map<string, Safety>();
-  /** The one history that may exist since the members were last new. */
-  #incarnation: Incarnation | undefined;
-  /** What the clock of each new member showed at its first start. */
-  readonly #clocks = new Map<NodeId, { readonly wallMs: number; readonly at: number; readonly machine: Machine }>();
+  readonly #forming = new FormingJudge(
+    () => this.scheduler.now,
+    (fault) => {
+      this.#fail('check', fault);
+    },
+  );
   #runs = 0;
   #revision = 0;
 
@@ -83,7 +83,7 @@ export class World {
         observer: this.#observer(),
         addresses,
         nextRun: (starting) => {
-          this.#notesClock(starting);
+          this.#forming.started(starting.node, starting.machine);
           return ++this.#runs;
         },
         ended: (member, ending) => {
@@ -129,8 +129,7 @@ export class World {
 
   /** The members are new from here: another history may begin. */
   formingAnew(): void {
-    this.#incarnation = undefined;
-    this.#clocks.clear();
+    this.#forming.anew();
   }
 
   /** A member's disk is not what it was. */
@@ -187,7 +186,11 @@ export class World {
     const all = (): readonly Observer[] => (observers ??= [this.#relation, this.#paths, this.clients.observer]);
     return {
       started: (process, loaded, context) => {
-        this.#begins(process);
+        const begun = this.#forming.runs(process, this.#revision);
+        if (begun !== undefined) {
+          this.coverage.count(begun.ahead ? 'history begun' : 'history begun behind an older one');
+          this.clients.incarnationChanged(process.genesis.incarnation, begun.ahead);
+        }
         this.#safety(process).started(process, loaded, context);
         for (const each of all()) each.started(process, loaded, context);
       },
@@ -202,47 +205,6 @@ export class World {
         for (const each of all()) each.ended(process);
       },
     };
-  }
-
-  /** A member's first start since it is new: it is asked for its clock after that. */
-  #notesClock(member: SimMember): void {
-    const { machine, node } = member;
-    if (!this.#clocks.has(node)) this.#clocks.set(node, { wallMs: machine.wallMs, at: this.scheduler.now, machine });
-  }
-
-  /** Forming ends in one history, whose tokens are greater than all before it (F1–F3). */
-  #begins({ member, genesis }: Process): void {
-    const { incarnation, history, members } = genesis;
-    if (!members.some(({ directory }) => directory === member.directory)) {
-      this.fault({ code: 'FORM', text: `${member.node} runs with a directory that ${incarnation} does not list` });
-    }
-    if (this.#incarnation === incarnation) return;
-    if (this.#incarnation !== undefined) {
-      this.fault({ code: 'FORM', text: `${member.node} begins ${incarnation}, others ${this.#incarnation}` });
-      return;
-    }
-    this.#incarnation = incarnation;
-    const clocks = [...this.#clocks.values()];
-    const steady = clocks.filter(({ wallMs, at, machine }) => {
-      const passedMs = (this.scheduler.now - at) * machine.rate;
-      return Math.abs(machine.wallMs - wallMs - passedMs) < 1;
-    });
-    const greatestUs = Math.max(0, ...steady.map(({ wallMs }) => Math.floor(wallMs) * 1_000));
-    if (history.base < greatestUs) {
-      this.fault({ code: 'FORM', text: `base ${history.base} is below a member's clock, which was ${greatestUs}` });
-    }
-    const errors = clocks.map(({ wallMs, at }) => wallMs - at);
-    const apartMs = Math.max(...errors) - Math.min(...errors);
-    if (steady.length === clocks.length && apartMs > MAX_FORMING_CLOCK_SPREAD_MS + CLOCK_TOLERANCE_MS) {
-      this.fault({ code: 'FORM', text: `a history begins though two clocks are ${apartMs.toFixed(0)} ms apart` });
-    }
-    // Contract 1: the greatest clock then is ahead of what was issued before.
-    const ahead = greatestUs > this.#revision;
-    this.coverage.count(ahead ? 'history begun' : 'history begun behind an older one');
-    if (ahead && history.base <= this.#revision) {
-      this.fault({ code: 'FORM', text: `base ${history.base} is not above ${this.#revision}, issued before` });
-    }
-    this.clients.incarnationChanged(incarnation, ahead);
   }
 
   #safety({ genesis }: Process): Safety {
@@ -308,7 +270,7 @@ export class World {
       // The operator does what the message says.
       this.coverage.count('forming refused for its clocks');
       for (const each of this.members) each.machine.jumpWall(START_UNIX_MS + this.scheduler.now - each.machine.wallMs);
-      this.#clocks.clear();
+      this.#forming.clocksSet();
       this.startLater(member, again);
       return;
     }
