@@ -29,7 +29,14 @@ export interface LeaseView {
 
 /** Why a lease, or a request, is over. */
 export type EndReason =
-  'unspecified' | 'expired' | 'released' | 'withdrawn' | 'force_released' | 'earlier_history' | 'never_granted';
+  | 'unspecified'
+  | 'expired'
+  | 'released'
+  | 'withdrawn'
+  | 'force_released'
+  | 'earlier_history'
+  | 'never_granted'
+  | 'left_queue';
 
 /** How a lease ended. */
 export interface EndedView {
@@ -54,7 +61,13 @@ export interface AcquireCall {
   readonly requestId: RequestId;
   readonly holder: string;
   readonly ttlMs: number;
+  /** How long it may be queued in all; 0: not at all. */
+  readonly waitMs: number;
   readonly metadata: Metadata;
+  /** How long the domain stays closed if this lease expires. */
+  readonly coolDownMs: number;
+  /** 1: exclusive; n > 1: one of n slots. */
+  readonly slots: number;
   /** The greatest revision the client knew when it made the id; 0 when it did not say (the entry node fills it in). */
   readonly seenRevision: Revision;
 }
@@ -127,8 +140,22 @@ export interface AcquireAnswer {
   readonly requestId: RequestId;
   readonly outcome:
     | { readonly type: 'granted'; readonly lease: LeaseView }
-    | { readonly type: 'notGranted'; readonly reason: 'held' | 'recovering'; readonly current: LeaseView | undefined }
+    /** `position` 1 is next; `current` is unset during a cool-down. */
+    | { readonly type: 'queued'; readonly position: number; readonly current: LeaseView | undefined }
+    | NotGranted
     | { readonly type: 'ended'; readonly ended: EndedView };
+}
+/** Why a lease was not granted. */
+export type NotGrantedReason = 'held' | 'wait_over' | 'queue_full' | 'cool_down' | 'slots_differ' | 'recovering';
+/** Not granted, and not queued. */
+export interface NotGranted {
+  readonly type: 'notGranted';
+  readonly reason: NotGrantedReason;
+  /** A lease in the way. */
+  readonly current: LeaseView | undefined;
+  readonly queueLength: number;
+  /** As the leader measures it; 0 when there is none. */
+  readonly coolDownLeftMs: number;
 }
 /** One lease of a Renew or a Verify. */
 export type LeaseState =
@@ -160,6 +187,19 @@ export interface GetAnswer {
   readonly lease: LeaseView | undefined;
   /** Time to expiry if no renewal comes, as the leader measures it; 0 from other nodes. */
   readonly leftMs: number;
+  readonly queueLength: number;
+  /** The first {@link SHOWN_WAITERS} of them. */
+  readonly waiters: readonly WaiterView[];
+  /** As the leader measures it; 0 from other nodes. */
+  readonly coolDownLeftMs: number;
+}
+/** Waiters that a Get shows. */
+export const SHOWN_WAITERS = 100;
+/** A queued request, without its id, which is a bearer secret (S6). */
+export interface WaiterView {
+  readonly holder: string;
+  readonly metadata: Metadata;
+  readonly queuedAtUnixMs: number;
 }
 /** Ended, or not live. */
 export interface ForceReleaseAnswer {

@@ -87,6 +87,13 @@ export const ERRORS = {
     retryDelayMs: 100,
     remedy: 'The leader has too much uncommitted or unapplied work: repeat later and send less.',
   },
+  QUOTA_EXCEEDED: {
+    code: RESOURCE_EXHAUSTED,
+    retryable: true,
+    outcome: 'not-done',
+    retryDelayMs: 1_000,
+    remedy: 'The quota that the message names is used up: release what is not needed, or have the limit raised.',
+  },
   DISK_FULL: {
     code: RESOURCE_EXHAUSTED,
     retryable: true,

@@ -33,6 +33,23 @@ export const HOLD_WITHOUT_LEADER_MS = 2 * ELECTION_MAX_MS;
 /** A held call is answered this long before its deadline, so that the answer still arrives. */
 export const ANSWER_BEFORE_DEADLINE_MS = 250;
 
+/** One Acquire that is queued is held for at most this, half its TTL, and until shortly before its deadline (design 8). */
+export const MAX_HOLD_MS = 20_000;
+/** A waiter whom nobody has called for during this leaves the queue. */
+export const WAITER_GRACE_MS = 5_000;
+/** Greatest time in a queue: a day. */
+export const MAX_WAIT_MS = 86_400_000;
+/** Greatest cool-down. */
+export const MAX_COOL_DOWN_MS = 600_000;
+
+/** Waiters of one domain. Replicated, as are the next four: set by Genesis. */
+export const MAX_QUEUE = 1_000;
+/** Leases of one principal. */
+export const MAX_LEASES_PER_PRINCIPAL = 1_000_000;
+/** Waiters of one principal. */
+export const MAX_WAITERS_PER_PRINCIPAL = 100_000;
+/** Names whose slots are counted; they are never forgotten. */
+export const MAX_COUNTING_NAMES = 10_000;
 /** Finished requests that the state keeps at least (design 7, F6). Replicated: set by Genesis. */
 export const FINISHED_REQUESTS = 65_536;
 /** Bytes of payload that a leader may have appended and not yet committed before it refuses client commands. */

@@ -1,63 +1,141 @@
-/** Acquire: the only command that grants. A known id is answered from the state as it is now, never from a recording (F8). */
-import { grant } from './change.js';
-import { endedRequest, findRequest } from './lookup.js';
+/** Acquire: grants, or queues. A known id is answered from the state as it is now, never from a recording (F8). */
+import type { Domain } from '../base/ids.js';
+import { beginCounting, grant, joinQueue } from './change.js';
+import type { CommandOf } from './commands.js';
+import { grantWaiter } from './hand-over.js';
+import { askedFor, coolDownOf, endedRequest, findRequest, leaseInTheWay, queueOf } from './lookup.js';
+import type { FoundRequest } from './lookup.js';
+import { overQuota } from './quotas.js';
 import { differenceFrom } from './reuse.js';
+import { freePlace, slotDomain, slotsDiffer } from './slots.js';
 import type { State } from './state.js';
-import type { Applied, Command, Lease, Result } from './types.js';
+import type { Doing, Lease, RefusalReason, Result, Waiter } from './types.js';
 
 /** An Acquire as the log has it. */
-export type AcquireCommand = Extract<Command, { readonly type: 'acquire' }>;
+export type AcquireCommand = CommandOf<'acquire'>;
 
-/** Grants the domain if it is free and the id is new; see {@link answerKnown} for an id that is not. */
-export function acquire(state: State, command: AcquireCommand): Applied {
-  const known = answerKnown(state, command);
-  if (known !== undefined) return answered(known);
+/** Grants the domain, or a slot of it, if one is free and the id is new; else queues it if it may wait. */
+export function acquire(state: State, command: AcquireCommand, doing: Doing): Result {
+  const found = findRequest(state, command.requestId);
+  if (found !== undefined) return repeated(state, command, found, doing);
   const { forgotten } = state.requests;
   // Its record may have been evicted: granting could be the second time (F6).
-  if (command.seenRevision < forgotten) return answered({ type: 'tooOld', forgotten });
-  if (state.holding) return answered({ type: 'notGranted', reason: 'recovering', current: undefined });
-  const current = state.leases.get(command.domain);
-  if (current !== undefined) return answered({ type: 'notGranted', reason: 'held', current });
-  const lease = leaseFrom(state, command);
+  if (command.seenRevision < forgotten) return { type: 'tooOld', forgotten };
+  const { domain, slots } = command;
+  if (slotsDiffer(state, domain, slots)) return refused(state, domain, 'slots_differ');
+  // A name that does not count yet begins with its first slot.
+  const begins = slots > 1 && !state.slots.has(domain);
+  const place = begins ? slotDomain(domain, 0) : freePlace(state, domain);
+  if (place === undefined || state.holding) return queueOr(state, command, doing);
+  const over = begins ? overNames(state) : undefined;
+  const refusal = over ?? overQuota(state, 'leases', command);
+  if (refusal !== undefined) return refusal;
+  if (begins) beginCounting(state, { name: domain, slots });
+  const lease = leaseFrom(state, place, command);
   grant(state, lease);
-  return { result: { type: 'granted', lease }, granted: [lease], ended: [] };
+  doing.granted.push(lease);
+  return { type: 'granted', lease };
 }
 
 /**
- * The answer to an Acquire whose id the state knows; undefined for an unknown id. Changes nothing. An id stands for one
- * domain, TTL, holder and owner; metadata and seenRevision may differ, because a repetition may know more.
+ * An id that the state knows stands for one domain, TTL, holder, cool-down, number of slots and owner; metadata, wait and
+ * seenRevision may differ, because a repetition may know more. A waiter who finds its domain free is granted: it had been
+ * passed over as detached, or grants were held back.
  */
-export function answerKnown(state: State, command: Omit<AcquireCommand, 'type' | 'atUnixMs'>): Result | undefined {
-  const found = findRequest(state, command.requestId);
-  if (found === undefined) return undefined;
-  if (found.type === 'live') {
-    const { lease } = found;
-    const difference = differenceFrom(lease, lease, command);
-    return difference === undefined ? { type: 'granted', lease } : { type: 'reused', difference };
+function repeated(state: State, command: AcquireCommand, found: FoundRequest, doing: Doing): Result {
+  const difference = differenceOf(state, command, found);
+  if (difference !== undefined) return { type: 'reused', difference };
+  switch (found.type) {
+    case 'live':
+      return { type: 'granted', lease: found.lease };
+    case 'finished':
+      return { type: 'ended', ended: endedRequest(state, found.request) };
+    case 'waiting': {
+      const { waiter } = found;
+      const place = state.holding ? undefined : freePlace(state, waiter.domain);
+      if (place === undefined) return { type: 'queued', waiter, current: leaseInTheWay(state, waiter.domain) };
+      return { type: 'granted', lease: grantWaiter(state, place, waiter, command.atUnixMs, doing) };
+    }
   }
-  const { request } = found;
-  const difference = differenceFrom(request, request.asked, command);
-  return difference === undefined
-    ? { type: 'ended', ended: endedRequest(state, request) }
-    : { type: 'reused', difference };
 }
 
-function leaseFrom(state: State, command: AcquireCommand): Lease {
-  const { domain, requestId, holder, metadata, ttlMs, atUnixMs, owner } = command;
+/** In which field an Acquire differs from what its id stands for; undefined for none. */
+export function differenceOf(
+  state: State,
+  command: Omit<AcquireCommand, 'type' | 'atUnixMs'>,
+  found: FoundRequest,
+): string | undefined {
+  switch (found.type) {
+    case 'live':
+      return differenceFrom(found.lease, askedFor(state, found.lease), command);
+    case 'waiting':
+      return differenceFrom(found.waiter, found.waiter, command);
+    case 'finished':
+      return differenceFrom(found.request, found.request.asked, command);
+  }
+}
+
+function queueOr(state: State, command: AcquireCommand, doing: Doing): Result {
+  const { domain, waitMs } = command;
+  if (waitMs === 0) return refused(state, domain, whyNot(state, domain));
+  // A name that does not count yet has nothing to wait for: only a hold gets here with it, and ends by itself.
+  if (command.slots > 1 && !state.slots.has(domain)) return refused(state, domain, 'recovering');
+  if (queueOf(state, domain).length >= state.limits.queue) return refused(state, domain, 'queue_full');
+  const over = overQuota(state, 'waiters', command);
+  if (over !== undefined) return over;
+  const waiter = waiterFrom(state, command);
+  joinQueue(state, waiter);
+  doing.queued = waiter;
+  return { type: 'queued', waiter, current: leaseInTheWay(state, domain) };
+}
+
+function whyNot(state: State, domain: Domain): RefusalReason {
+  if (state.holding) return 'recovering';
+  return leaseInTheWay(state, domain) === undefined && coolDownOf(state, domain) !== undefined ? 'cool_down' : 'held';
+}
+
+function overNames(state: State): Result | undefined {
+  const limit = state.limits.countingNames;
+  if (state.slots.size < limit) return undefined;
+  return { type: 'overQuota', of: 'this cluster', what: 'counting names', limit };
+}
+
+function refused(state: State, domain: Domain, reason: RefusalReason): Result {
+  return { type: 'notGranted', reason, current: leaseInTheWay(state, domain) };
+}
+
+function leaseFrom(state: State, place: Domain, command: AcquireCommand): Lease {
+  const { requestId, holder, metadata, ttlMs, coolDownMs, atUnixMs, owner, principal } = command;
   return {
-    domain,
+    domain: place,
     token: state.revision,
     requestId,
     holder,
     metadata,
     ttlMs,
+    coolDownMs,
     grantedAtUnixMs: atUnixMs,
     owner,
+    principal,
     version: 0,
     checkpointLeftMs: undefined,
   };
 }
 
-function answered(result: Result): Applied {
-  return { result, granted: [], ended: [] };
+function waiterFrom(state: State, command: AcquireCommand): Waiter {
+  const { domain, requestId, holder, metadata, ttlMs, coolDownMs, slots, waitMs, atUnixMs, owner, principal } = command;
+  return {
+    domain,
+    queuedAt: state.revision,
+    requestId,
+    holder,
+    metadata,
+    ttlMs,
+    coolDownMs,
+    slots,
+    waitMs,
+    queuedAtUnixMs: atUnixMs,
+    owner,
+    principal,
+  };
 }

@@ -3,10 +3,12 @@ import { AssertionFailed, unreachable } from '../base/assert.js';
 import type { Revision } from '../base/revision.js';
 import { acquire } from './acquire.js';
 import { forgetOldest } from './change.js';
-import { checkpoint, stopHolding, voidCheckpoints } from './clock.js';
-import { expire, forceRelease, release, withdraw } from './finish.js';
+import { checkpoint, endCoolDown, stopHolding, voidCheckpoints } from './clock.js';
+import type { Command } from './commands.js';
+import { endWait, expire, forceRelease, release, withdraw } from './finish.js';
+import { finishedLease } from './lookup.js';
 import type { State } from './state.js';
-import type { Applied, Command } from './types.js';
+import type { Applied, Doing, Result } from './types.js';
 
 /** Where the entry stands. */
 export interface EntryAt {
@@ -16,7 +18,7 @@ export interface EntryAt {
   readonly term: number;
 }
 
-const NOTHING: Applied = { result: { type: 'done' }, granted: [], ended: [] };
+const DONE: Result = { type: 'done' };
 
 /**
  * Applies the entry at `at` and says what it did. `command` is undefined for a no-op and for a configuration: they take
@@ -30,31 +32,43 @@ export function apply(state: State, at: EntryAt, command: Command | undefined): 
     throw new AssertionFailed(`revision ${at.revision} is applied after ${state.revision}, not the next one`);
   }
   state.revision = at.revision;
-  if (command === undefined) return NOTHING;
-  const applied = dispatch(state, at.term, command);
+  const doing: Doing = { granted: [], ended: [], queued: undefined, left: [], closed: [], opened: [] };
+  if (command === undefined) return { result: DONE, ...doing };
+  const result = dispatch(state, at.term, command, doing) ?? DONE;
   forgetOldest(state);
-  check(state, applied);
-  return applied;
+  check(state, doing);
+  return { result, ...doing };
 }
 
-function dispatch(state: State, term: number, command: Command): Applied {
+/** The result for the caller that proposed the command; undefined for a leader's own. */
+function dispatch(state: State, term: number, command: Command, doing: Doing): Result | undefined {
   switch (command.type) {
     case 'acquire':
-      return acquire(state, command);
+      return acquire(state, command, doing);
     case 'withdraw':
-      return withdraw(state, command);
+      return withdraw(state, command, doing);
     case 'release':
-      return release(state, command);
+      return release(state, command, doing);
     case 'forceRelease':
-      return forceRelease(state, command);
+      return forceRelease(state, command, doing);
     case 'expire':
-      return expire(state, command, term);
+      expire(state, command, term, doing);
+      return undefined;
+    case 'endWait':
+      endWait(state, command, term, doing);
+      return undefined;
+    case 'endCoolDown':
+      endCoolDown(state, command, term, doing);
+      return undefined;
     case 'checkpoint':
-      return checkpoint(state, command);
+      checkpoint(state, command);
+      return undefined;
     case 'void':
-      return voidCheckpoints(state, command);
+      voidCheckpoints(state, command);
+      return undefined;
     case 'endHold':
-      return stopHolding(state, command, term);
+      stopHolding(state, command, term);
+      return undefined;
   }
   return unreachable(command);
 }
@@ -63,7 +77,7 @@ function dispatch(state: State, term: number, command: Command): Applied {
  * The other half of the assertions in `change.ts`: what the entry says it did is what the state shows. A domain granted
  * twice by one entry fails here too, because the state holds only one of the two leases.
  */
-function check(state: State, { granted, ended }: Applied): void {
+function check(state: State, { granted, ended, queued, left, closed }: Doing): void {
   const { revision } = state;
   for (const lease of granted) {
     if (lease.token !== revision || state.leases.get(lease.domain) !== lease) {
@@ -71,15 +85,24 @@ function check(state: State, { granted, ended }: Applied): void {
     }
   }
   for (const { lease } of ended) {
-    const request = state.requests.byToken.get(lease.token);
-    if (
-      request?.finishedAt !== revision ||
-      request.domain !== lease.domain ||
-      state.leases.get(lease.domain) === lease
-    ) {
+    const request = finishedLease(state, lease);
+    if (request?.finishedAt !== revision || state.leases.get(lease.domain) === lease) {
       throw new AssertionFailed(
         `the end of lease ${lease.token} of ${lease.domain} at ${revision} is not what the state holds`,
       );
+    }
+  }
+  if (queued !== undefined && state.requests.known.get(queued.requestId) !== queued) {
+    throw new AssertionFailed(`request ${queued.requestId}, queued at ${revision}, does not wait`);
+  }
+  for (const waiter of left) {
+    if (state.requests.known.get(waiter.requestId) === waiter) {
+      throw new AssertionFailed(`request ${waiter.requestId}, which left its queue at ${revision}, still waits`);
+    }
+  }
+  for (const { domain, since } of closed) {
+    if (since !== revision || state.coolDowns.get(domain)?.since !== since) {
+      throw new AssertionFailed(`the cool-down of ${domain} at ${revision} is not what the state holds`);
     }
   }
 }

@@ -1,87 +1,117 @@
-/** The commands that end leases: Release, Withdraw, ForceRelease, Expire. */
+/** The commands that end leases and waits: Release, Withdraw, ForceRelease, Expire, EndWait. Each hands over in the same entry. */
+import { nameOf } from '../base/domain.js';
 import { ZERO_REVISION } from '../base/revision.js';
-import { end, finishUnknown } from './change.js';
-import { currentToken, describeEnd, findRequest, finishedLease, liveLease } from './lookup.js';
+import { close, end, finishUngranted, leaveQueue } from './change.js';
+import type { CommandOf } from './commands.js';
+import { handOver } from './hand-over.js';
+import { askedFor, currentToken, describeEnd, findRequest, finishedLease, liveLease } from './lookup.js';
 import { isForeign } from './reuse.js';
 import type { State } from './state.js';
-import type { Applied, Command, FinishedRequest, Lease, Result } from './types.js';
-
-type CommandOf<Type extends Command['type']> = Extract<Command, { readonly type: Type }>;
+import type { Doing, FinishedRequest, Lease, Result, Waiter } from './types.js';
 
 /**
  * Ends the lease (domain, token) if it lives. A late or repeated Release harms nobody: it names the lease that it ends,
  * and an earlier copy's success is answered as success. What is bound to an owner answers nobody else.
  */
-export function release(state: State, command: CommandOf<'release'>): Applied {
+export function release(state: State, command: CommandOf<'release'>, doing: Doing): Result {
   const lease = liveLease(state, command);
   if (lease !== undefined) {
-    if (isForeign(lease, command)) return answered({ type: 'reused', difference: 'owner' });
-    return ending(state, lease, 'released', { type: 'released', released: true, ended: undefined });
+    if (isForeign(lease, command)) return { type: 'reused', difference: 'owner' };
+    endLease(state, lease, 'released', doing);
+    handOver(state, nameOf(lease.domain), command.detached, command.atUnixMs, doing);
+    return { type: 'released', released: true, ended: undefined };
   }
   const finished = finishedLease(state, command);
-  if (finished !== undefined && isForeign(finished, command)) return answered({ type: 'reused', difference: 'owner' });
-  if (finished?.reason === 'released') return answered({ type: 'released', released: true, ended: undefined });
-  return answered({ type: 'released', released: false, ended: describeEnd(state, command) });
+  if (finished !== undefined && isForeign(finished, command)) return { type: 'reused', difference: 'owner' };
+  if (finished?.reason === 'released') return { type: 'released', released: true, ended: undefined };
+  return { type: 'released', released: false, ended: describeEnd(state, command) };
 }
 
 /**
- * Ends what the request was granted, or remembers an unknown id as over, so that an Acquire with it that comes later does
- * nothing. Afterwards the request holds nothing, whatever had become of it.
+ * Ends what the request was granted, takes it out of its queue, or remembers an unknown id as over, so that an Acquire with
+ * it that comes later does nothing. Afterwards the request holds nothing and waits for nothing, whatever had become of it.
  */
-export function withdraw(state: State, command: CommandOf<'withdraw'>): Applied {
-  const { requestId, domain, owner } = command;
+export function withdraw(state: State, command: CommandOf<'withdraw'>, doing: Doing): Result {
+  const { requestId, domain } = command;
   const found = findRequest(state, requestId);
   if (found === undefined) {
-    finishUnknown(state, requestId, domain, owner);
-    return answered({ type: 'withdrawn' });
+    finishUngranted(state, command, undefined, 'withdrawn');
+    return { type: 'withdrawn' };
   }
-  const known = found.type === 'live' ? found.lease : found.request;
-  if (isForeign(known, command)) return answered({ type: 'reused', difference: 'owner' });
-  if (known.domain !== domain) return answered({ type: 'reused', difference: 'domain' });
-  if (found.type === 'live') return ending(state, found.lease, 'withdrawn', { type: 'withdrawn' });
-  return answered({ type: 'withdrawn' });
+  const known = found.type === 'live' ? found.lease : found.type === 'waiting' ? found.waiter : found.request;
+  if (isForeign(known, command)) return { type: 'reused', difference: 'owner' };
+  if (nameOf(known.domain) !== domain) return { type: 'reused', difference: 'domain' };
+  if (found.type === 'waiting') endWaiter(state, found.waiter, 'withdrawn', doing);
+  if (found.type === 'live') {
+    endLease(state, found.lease, 'withdrawn', doing);
+    handOver(state, domain, command.detached, command.atUnixMs, doing);
+  }
+  return { type: 'withdrawn' };
 }
 
 /** Ends the lease (domain, token) whoever holds it. It names the token, so a repetition cannot hit the next holder (S12). */
-export function forceRelease(state: State, command: CommandOf<'forceRelease'>): Applied {
+export function forceRelease(state: State, command: CommandOf<'forceRelease'>, doing: Doing): Result {
   const lease = liveLease(state, command);
-  if (lease === undefined) {
-    return answered({ type: 'forceReleased', released: false, currentToken: currentToken(state, command.domain) });
+  if (lease !== undefined) {
+    endLease(state, lease, 'force_released', doing, command.by, command.note);
+    handOver(state, nameOf(lease.domain), command.detached, command.atUnixMs, doing);
   }
-  const result: Result = { type: 'forceReleased', released: true, currentToken: ZERO_REVISION };
-  return ending(state, lease, 'force_released', result, command.by, command.note);
+  const now = lease === undefined ? currentToken(state, command.domain) : ZERO_REVISION;
+  return { type: 'forceReleased', released: lease !== undefined, currentToken: now };
 }
 
 /**
  * Ends each listed lease that is still what the proposer saw. A lease whose version rose was checkpointed or voided in
  * between, so the leader decides anew; an entry of another term than its proposer's is the work of a leader that was
- * deposed meanwhile and does nothing at all (F5, raft 5.2).
+ * deposed meanwhile and does nothing at all (F5, raft 5.2). A lease that asked for a cool-down leaves its domain closed.
  */
-export function expire(state: State, command: CommandOf<'expire'>, term: number): Applied {
-  const ended: Applied['ended'][number][] = [];
-  if (command.term === term) {
-    for (const key of command.leases) {
-      const lease = liveLease(state, key);
-      if (lease?.version !== key.version) continue;
-      end(state, lease, 'expired');
-      ended.push({ lease, reason: 'expired' });
-    }
+export function expire(state: State, command: CommandOf<'expire'>, term: number, doing: Doing): void {
+  if (command.term !== term) return;
+  const freed: (typeof command.leases)[number][] = [];
+  for (const key of command.leases) {
+    const lease = liveLease(state, key);
+    if (lease?.version !== key.version) continue;
+    endLease(state, lease, 'expired', doing);
+    if (lease.coolDownMs > 0) {
+      const coolDown = { domain: lease.domain, since: state.revision, ms: lease.coolDownMs };
+      close(state, coolDown);
+      doing.closed.push(coolDown);
+    } else freed.push(key);
   }
-  return { result: { type: 'done' }, granted: [], ended };
+  // All have ended first: of several slots that come free the lowest is granted first.
+  for (const { domain, detached } of freed) handOver(state, nameOf(domain), detached, command.atUnixMs, doing);
 }
 
-function ending(
+/**
+ * Ends the wait of each listed request. One that an entry in between granted loses that grant again: the proposer answered
+ * nothing for it since it proposed this, so nobody can have been told (F7); hence the term, as in {@link expire}.
+ */
+export function endWait(state: State, command: CommandOf<'endWait'>, term: number, doing: Doing): void {
+  if (command.term !== term) return;
+  for (const { requestId, detached } of command.waits) {
+    const found = findRequest(state, requestId);
+    if (found?.type === 'waiting') endWaiter(state, found.waiter, 'left_queue', doing);
+    if (found?.type !== 'live') continue;
+    endLease(state, found.lease, 'left_queue', doing);
+    handOver(state, nameOf(found.lease.domain), detached, command.atUnixMs, doing);
+  }
+}
+
+function endWaiter(state: State, waiter: Waiter, reason: 'withdrawn' | 'left_queue', doing: Doing): void {
+  leaveQueue(state, waiter);
+  const { ttlMs, holder, coolDownMs, slots } = waiter;
+  finishUngranted(state, waiter, { ttlMs, holder, coolDownMs, slots }, reason);
+  doing.left.push(waiter);
+}
+
+function endLease(
   state: State,
   lease: Lease,
   reason: FinishedRequest['reason'],
-  result: Result,
+  doing: Doing,
   by?: string,
   note?: string,
-): Applied {
-  end(state, lease, reason, by, note);
-  return { result, granted: [], ended: [{ lease, reason }] };
-}
-
-function answered(result: Result): Applied {
-  return { result, granted: [], ended: [] };
+): void {
+  end(state, lease, askedFor(state, lease), reason, by, note);
+  doing.ended.push({ lease, reason });
 }

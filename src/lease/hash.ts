@@ -1,7 +1,8 @@
 /**
  * A digest of the whole state, to compare members at one revision. It is a sum over the logical records (each live
- * lease, each remembered request) and the summary with the applied revision, so neither the order in which a member holds them
- * nor the rhythm in which it cuts them into records makes a difference: two members at one revision agree or have diverged.
+ * lease, waiter, cool-down, counting name and remembered request) and the summary with the applied revision, so neither
+ * the order in which a member holds them nor the rhythm in which it cuts them into records makes a difference: two members
+ * at one revision agree or have diverged.
  *
  * Computed from scratch, some microseconds a record, so a full table takes tenths of a second: for diagnosis and tests,
  * not for every entry.
@@ -10,12 +11,21 @@ import { addDigest, digestString, digestText } from '../base/digest.js';
 import type { Digest } from '../base/digest.js';
 import { from } from './fifo.js';
 import type { State } from './state.js';
-import type { FinishedRequest, Lease } from './types.js';
+import type { FinishedRequest, Lease, Waiter } from './types.js';
 
 /** 16 hex digits; equal for equal states. */
 export function hashState(state: State): string {
   let sum = digestFields(summaryFields(state));
   for (const lease of state.leases.values()) sum = addDigest(sum, digestFields(leaseFields(lease)));
+  for (const queue of state.queues.values()) {
+    for (const waiter of queue) sum = addDigest(sum, digestFields(waiterFields(waiter)));
+  }
+  for (const { domain, since, ms } of state.coolDowns.values()) {
+    sum = addDigest(sum, digestFields(['coolDown', domain, since, ms]));
+  }
+  for (const { counting } of state.slots.values()) {
+    sum = addDigest(sum, digestFields(['counting', counting.name, counting.slots]));
+  }
   for (const request of from(state.requests.order, 0)) sum = addDigest(sum, digestFields(requestFields(request)));
   return digestText(sum);
 }
@@ -26,17 +36,36 @@ function digestFields(fields: readonly unknown[]): Digest {
 }
 
 function summaryFields({ revision, requests, holding, limits }: State): readonly unknown[] {
-  return ['summary', revision, requests.forgotten, holding, limits.finishedRequests];
+  return ['summary', revision, requests.forgotten, holding, limits];
 }
 
 function leaseFields(lease: Lease): readonly unknown[] {
-  const { domain, token, requestId, holder, metadata, ttlMs, grantedAtUnixMs, owner, version } = lease;
-  const left = lease.checkpointLeftMs ?? null;
-  return ['lease', domain, token, requestId, holder, metadata, ttlMs, grantedAtUnixMs, owner, version, left];
+  const { domain, token, requestId, holder, metadata, ttlMs, coolDownMs, grantedAtUnixMs, owner, principal } = lease;
+  const clock = [lease.version, lease.checkpointLeftMs ?? null];
+  return [
+    'lease',
+    domain,
+    token,
+    requestId,
+    holder,
+    metadata,
+    ttlMs,
+    coolDownMs,
+    grantedAtUnixMs,
+    owner,
+    principal,
+    clock,
+  ];
+}
+
+function waiterFields(waiter: Waiter): readonly unknown[] {
+  const { domain, queuedAt, requestId, holder, metadata, ttlMs, coolDownMs, slots, waitMs, owner, principal } = waiter;
+  const at = [queuedAt, waiter.queuedAtUnixMs];
+  return ['waiter', domain, at, requestId, holder, metadata, ttlMs, coolDownMs, slots, waitMs, owner, principal];
 }
 
 function requestFields(request: FinishedRequest): readonly unknown[] {
   const { requestId, domain, finishedAt, token, reason, by, note, owner, asked } = request;
-  const what = asked === undefined ? null : [asked.ttlMs, asked.holder];
+  const what = asked === undefined ? null : [asked.ttlMs, asked.holder, asked.coolDownMs, asked.slots];
   return ['finished', requestId, domain, finishedAt, token ?? null, reason, by, note, owner, what];
 }

@@ -1,15 +1,23 @@
 /** Questions to the state. Nothing here changes it. */
 import { AssertionFailed } from '../base/assert.js';
 import type { EndedView, EndReason } from '../base/api.js';
+import { nameOf } from '../base/domain.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
+import type { LeaseKey } from './commands.js';
+import { placeOf } from './queue.js';
+import type { Queue } from './queue.js';
+import { ended, isFinished } from './requests.js';
+import { slotDomain } from './slots.js';
 import type { State } from './state.js';
-import type { FinishedRequest, Lease, LeaseKey } from './types.js';
+import type { Asked, CoolDown, FinishedRequest, Lease, Waiter } from './types.js';
 
 /** What the state knows of a request id. */
 export type FoundRequest =
-  { readonly type: 'live'; readonly lease: Lease } | { readonly type: 'finished'; readonly request: FinishedRequest };
+  | { readonly type: 'live'; readonly lease: Lease }
+  | { readonly type: 'waiting'; readonly waiter: Waiter }
+  | { readonly type: 'finished'; readonly request: FinishedRequest };
 
 /** The live lease of `domain`; undefined when nobody holds it. */
 export function leaseOf(state: State, domain: Domain): Lease | undefined {
@@ -41,7 +49,8 @@ export function currentToken(state: State, domain: Domain): Revision {
 export function findRequest(state: State, id: RequestId): FoundRequest | undefined {
   const known = state.requests.known.get(id);
   if (known === undefined) return undefined;
-  if (typeof known === 'object') return { type: 'finished', request: known };
+  if (isFinished(known)) return { type: 'finished', request: known };
+  if (typeof known === 'object') return { type: 'waiting', waiter: known };
   const lease = state.leases.get(known);
   if (lease?.requestId !== id) throw new AssertionFailed(`request ${id} should hold ${known} and does not`);
   return { type: 'live', lease };
@@ -49,8 +58,53 @@ export function findRequest(state: State, id: RequestId): FoundRequest | undefin
 
 /** The request that had been granted the lease (domain, token), if that is over and not forgotten. */
 export function finishedLease(state: State, { domain, token }: LeaseKey): FinishedRequest | undefined {
-  const request = state.requests.byToken.get(token);
-  return request?.domain === domain ? request : undefined;
+  return ended(state.requests, domain, token);
+}
+
+/** What the live lease's acquire asked for. */
+export function askedFor(state: State, { domain, ttlMs, holder, coolDownMs }: Lease): Asked {
+  return { ttlMs, holder, coolDownMs, slots: slotsOf(state, nameOf(domain)) ?? 1 };
+}
+
+/** How many slots a counting name has; undefined for a name that does not count. */
+export function slotsOf(state: State, name: Domain): number | undefined {
+  return state.slots.get(name)?.counting.slots;
+}
+
+/** Who waits for a domain or a counting name, first come first. Not to be changed. */
+export function queueOf(state: State, name: Domain): Readonly<Queue> {
+  return state.queues.get(name) ?? [];
+}
+
+/** 1 is next. */
+export function position(state: State, waiter: Waiter): number {
+  return placeOf(state.queues.get(waiter.domain) ?? [], waiter) + 1;
+}
+
+/** The cool-down of a domain or a slot. */
+export function coolDownOf(state: State, domain: Domain): CoolDown | undefined {
+  return state.coolDowns.get(domain);
+}
+
+/** All cool-downs, in no order that means anything. */
+export function coolDowns(state: State): Iterable<CoolDown> {
+  return state.coolDowns.values();
+}
+
+/** All queues by name, in no order that means anything. */
+export function queues(state: State): Iterable<readonly [Domain, Readonly<Queue>]> {
+  return state.queues;
+}
+
+/** A lease in the way of whoever wants `name`: the one there is, or that of the lowest slot that is held. */
+export function leaseInTheWay(state: State, name: Domain): Lease | undefined {
+  const slots = slotsOf(state, name);
+  if (slots === undefined) return state.leases.get(name);
+  for (let number = 0; number < slots; number++) {
+    const lease = state.leases.get(slotDomain(name, number));
+    if (lease !== undefined) return lease;
+  }
+  return undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 /**
- * The state as records for the state table (design 6). A domain that is held is one record; the requests that finished
+ * The state as records for the state table (design 6). A domain that is held is one record, and so are a waiter, a
+ * cool-down and a counting name; the requests that finished
  * between two cuts are one record together, removed when all in it are forgotten. Every object in a record is immutable,
  * so a cut shares them with the state and still is the state at exactly one revision, however long it waits for the disk (S4).
  */
@@ -21,10 +22,25 @@ export function takeChanges(state: State): StateChanges {
   const { changes, requests } = state;
   const put: StateRecord[] = [];
   const remove: RecordKey[] = [];
-  for (const [domain, { stored }] of changes.dirty) {
+  const { dirty } = changes;
+  for (const [domain, { stored }] of dirty.domain) {
     const lease = state.leases.get(domain);
     if (lease !== undefined) put.push({ type: 'domain', domain, lease });
     else if (stored) remove.push({ type: 'domain', domain });
+  }
+  for (const [domain, { stored }] of dirty.coolDown) {
+    const coolDown = state.coolDowns.get(domain);
+    if (coolDown !== undefined) put.push({ type: 'coolDown', domain, coolDown });
+    else if (stored) remove.push({ type: 'coolDown', domain });
+  }
+  for (const [domain] of dirty.counting) {
+    const counting = state.slots.get(domain)?.counting;
+    if (counting !== undefined) put.push({ type: 'counting', domain, counting });
+  }
+  for (const [waiter, { stored }] of dirty.waiter) {
+    const { queuedAt } = waiter;
+    if (state.requests.known.get(waiter.requestId) === waiter) put.push({ type: 'waiter', queuedAt, waiter });
+    else if (stored) remove.push({ type: 'waiter', queuedAt });
   }
   const batch = finishedAbove(requests.order, changes.takenAt);
   const last = batch.at(-1);
@@ -33,7 +49,7 @@ export function takeChanges(state: State): StateChanges {
     push(changes.batches, last.finishedAt);
   }
   for (const lastRevision of changes.outdated) remove.push({ type: 'finished', lastRevision });
-  changes.dirty.clear();
+  for (const map of Object.values(dirty)) map.clear();
   changes.outdated = [];
   changes.bytes = 0;
   changes.takenAt = state.revision;
@@ -47,7 +63,12 @@ export function changedBytes(state: State): number {
 
 /** The whole state as records, grouped otherwise than the table's: for a copy of a state that has no table. */
 export function* allRecords(state: State): Iterable<StateRecord> {
+  for (const [domain, counting] of state.slots) yield { type: 'counting', domain, counting: counting.counting };
   for (const [domain, lease] of state.leases) yield { type: 'domain', domain, lease };
+  for (const [domain, coolDown] of state.coolDowns) yield { type: 'coolDown', domain, coolDown };
+  for (const queue of state.queues.values()) {
+    for (const waiter of queue) yield { type: 'waiter', queuedAt: waiter.queuedAt, waiter };
+  }
   let requests: FinishedRequest[] = [];
   for (const request of from(state.requests.order, 0)) {
     const last = requests.at(-1);

@@ -1,6 +1,6 @@
 /**
- * What the state knows of request ids: those that hold a lease, for as long as it lives, and those that are over and still
- * remembered (design 7, F6). A request is remembered from the entry that ends it until at least
+ * What the state knows of request ids: those that hold a lease or wait, for as long as they do, and those that are over
+ * and still remembered (design 7, F6). A request is remembered from the entry that ends it until at least
  * `limits.finishedRequests` younger ones exist; `forgotten` says how far back the memory reaches, and that is what makes
  * once-only hold however late a copy arrives: an id takes effect above the revision its client had seen when it made the
  * id, hence ends above it too; so if `seen >= forgotten`, its record is still here.
@@ -13,46 +13,65 @@ import type { Domain, RequestId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
 import { at, createFifo, push, shift } from './fifo.js';
 import type { Fifo } from './fifo.js';
-import type { FinishedRequest } from './types.js';
+import type { FinishedRequest, Waiter } from './types.js';
 
 /** Changed only by the functions of this file. */
 export interface RequestTable {
-  /** By id: the domain that the request holds, or how it ended. One map, because every Acquire asks both. */
-  readonly known: Map<RequestId, Domain | FinishedRequest>;
+  /** By id: the domain that the request holds, itself as a waiter, or how it ended. One map, because every Acquire asks. */
+  readonly known: Map<RequestId, Domain | Waiter | FinishedRequest>;
   /** The finished requests, ascending by `finishedAt`. */
   readonly order: Fifo<FinishedRequest>;
-  /** The finished requests that had a lease, by its token alone: an entry grants at most one lease. */
-  readonly byToken: Map<Revision, FinishedRequest>;
+  /** The finished requests that had a lease, by token and domain: an entry that ends many leases may grant as many. */
+  readonly byLease: Map<string, FinishedRequest>;
   /** The greatest `finishedAt` evicted. */
   forgotten: Revision;
 }
 
 /** A table that knows nothing and has forgotten everything up to `forgotten`. */
 export function createRequests(forgotten: Revision): RequestTable {
-  return { known: new Map(), order: createFifo(), byToken: new Map(), forgotten };
+  return { known: new Map(), order: createFifo(), byLease: new Map(), forgotten };
 }
 
-/** Notes that `requestId`, which must be unknown, holds `domain`. */
+/** True for what is over. */
+export function isFinished(known: Domain | Waiter | FinishedRequest | undefined): known is FinishedRequest {
+  return typeof known === 'object' && 'finishedAt' in known;
+}
+
+/** The request that held (domain, token), if that is over and not forgotten. */
+export function ended(table: RequestTable, domain: Domain, token: Revision): FinishedRequest | undefined {
+  return table.byLease.get(leaseKey(domain, token));
+}
+
+/** Notes that `requestId`, which must be unknown or wait, holds `domain`. */
 export function hold(table: RequestTable, requestId: RequestId, domain: Domain): void {
-  if (table.known.has(requestId)) {
+  const known = table.known.get(requestId);
+  if (typeof known === 'string' || isFinished(known)) {
     throw new AssertionFailed(`request ${requestId} is granted a second time, in ${domain}`);
   }
   table.known.set(requestId, domain);
 }
 
+/** Notes that `waiter`, whose id must be unknown, waits. */
+export function wait(table: RequestTable, waiter: Waiter): void {
+  if (table.known.has(waiter.requestId)) {
+    throw new AssertionFailed(`request ${waiter.requestId} is known and queued again, for ${waiter.domain}`);
+  }
+  table.known.set(waiter.requestId, waiter);
+}
+
 /** Remembers the end of `request`, which must be its only one and not lie before any in the table. */
 export function remember(table: RequestTable, request: FinishedRequest): void {
-  const { requestId, finishedAt, token } = request;
+  const { requestId, domain, finishedAt, token } = request;
   const newest = at(table.order, table.order.length - 1);
   if (newest !== undefined && newest.finishedAt > finishedAt) {
     throw new AssertionFailed(
       `request ${requestId} finished at ${finishedAt}, before the newest at ${newest.finishedAt}`,
     );
   }
-  if (typeof table.known.get(requestId) === 'object') {
+  if (isFinished(table.known.get(requestId))) {
     throw new AssertionFailed(`request ${requestId} finishes a second time at ${finishedAt}`);
   }
-  if (token !== undefined) table.byToken.set(token, request);
+  if (token !== undefined) table.byLease.set(leaseKey(domain, token), request);
   table.known.set(requestId, request);
   push(table.order, request);
 }
@@ -74,9 +93,13 @@ export function evict(table: RequestTable, keep: number, evicted: (request: Fini
     ) {
       shift(table.order);
       table.known.delete(next.requestId);
-      if (next.token !== undefined) table.byToken.delete(next.token);
+      if (next.token !== undefined) table.byLease.delete(leaseKey(next.domain, next.token));
       evicted(next);
     }
     table.forgotten = oldest.finishedAt;
   }
+}
+
+function leaseKey(domain: Domain, token: Revision): string {
+  return `${token} ${domain}`;
 }

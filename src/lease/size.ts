@@ -1,5 +1,5 @@
 import type { Domain } from '../base/ids.js';
-import type { FinishedRequest, Lease } from './types.js';
+import type { CountingName, FinishedRequest, Lease, Waiter } from './types.js';
 
 /**
  * About how many bytes the parts of a cut take. Names are counted in characters, which are bytes but for rare ones: the
@@ -8,10 +8,14 @@ import type { FinishedRequest, Lease } from './types.js';
 export const recordBytes = {
   summary: 32,
   batchKey: 16,
+  waiterKey: 16,
   domainKey: (domain: Domain): number => 8 + domain.length,
-  lease: (lease: Lease): number => {
-    let bytes = 96 + 2 * lease.domain.length + lease.requestId.length + lease.holder.length + lease.owner.length;
-    for (const [key, value] of lease.metadata) bytes += 8 + key.length + value.length;
+  coolDown: (domain: Domain): number => 32 + domain.length,
+  counting: ({ name }: CountingName): number => 32 + name.length,
+  /** A lease or a waiter. */
+  asked: ({ domain, requestId, holder, owner, principal, metadata }: Lease | Waiter): number => {
+    let bytes = 96 + 2 * domain.length + requestId.length + holder.length + owner.length + principal.length;
+    for (const [key, value] of metadata) bytes += 8 + key.length + value.length;
     return bytes;
   },
   finished: ({ requestId, domain, by, note, owner, asked }: FinishedRequest): number =>

@@ -2,17 +2,20 @@
 import { assert } from '../base/assert.js';
 import { revisionAt } from '../base/revision.js';
 import { apply } from '../lease/apply.js';
-import { createState } from '../lease/state.js';
-import type { Applied, Command } from '../lease/types.js';
+import { createState } from '../lease/load.js';
+import type { Command } from '../lease/commands.js';
+import type { Applied } from '../lease/types.js';
 import { entriesBetween, step } from '../raft/raft.js';
 import type { Entry, SnapshotMeta } from '../raft/types.js';
 import { leaderTtl, startTiming, stopTiming } from './clock.js';
 import { entryApplied, resetCuts } from './cuts.js';
+import { settleCoolDowns } from './cooling.js';
 import { becomeReady } from './leading.js';
 import { answerEntry } from './serving.js';
 import { log } from './state.js';
 import type { Context, Leadership, PendingEntry } from './state.js';
 import { newLeaderApplied } from './transfer.js';
+import { settleWaits } from './waiting.js';
 
 /** Applies everything up to `index`, which is committed. */
 export function applyUpTo(context: Context, index: number): void {
@@ -57,7 +60,7 @@ function applyEntry(context: Context, entry: Entry): void {
   entryApplied(context, entry);
   newLeaderApplied(context, entry.term);
   if (leadership === undefined) return;
-  if (leadership.ready !== undefined) settle(context, leadership, applied, pending);
+  if (leadership.ready !== undefined) settle(context, leadership, applied, pending, entry.index);
   else if (entry.term === leadership.term) {
     assert(entry.kind === 'noop', `the first entry of term ${entry.term} is a ${entry.kind}`);
     becomeReady(context, leadership);
@@ -77,10 +80,20 @@ function takePending(leadership: Leadership | undefined, entry: Entry): PendingE
 }
 
 /** The clock first, then the caller, then what waited for the fate of a lease. */
-function settle(context: Context, leadership: Leadership, applied: Applied, pending: PendingEntry | undefined): void {
+function settle(
+  context: Context,
+  leadership: Leadership,
+  applied: Applied,
+  pending: PendingEntry | undefined,
+  index: number,
+): void {
   const released = applied.ended.flatMap(({ lease }) => stopTiming(leadership.clock, lease.domain, lease.token));
-  const from = pending?.served?.arrivedAt ?? context.time.nowMs;
+  // A waiter's time begins when it is granted; its call may have come long before.
+  const { nowMs } = context.time;
+  const from = applied.left.length > 0 ? nowMs : (pending?.served?.arrivedAt ?? nowMs);
   for (const lease of applied.granted) startTiming(leadership.clock, lease, from, leaderTtl(lease.ttlMs));
+  settleCoolDowns(context, leadership, applied);
+  settleWaits(context, leadership, applied, index);
   if (pending !== undefined) {
     answerEntry(context, leadership, pending, applied);
     pending.resume?.();

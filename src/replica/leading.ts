@@ -9,10 +9,13 @@ import { leaseOf, liveLeases } from '../lease/lookup.js';
 import { isLeader, lastIndex } from '../raft/view.js';
 import { createClock, enqueue, expireIgnored, leaderTtl, startTiming, takeDue } from './clock.js';
 import type { Timed } from './clock.js';
+import { nameOf } from '../base/domain.js';
+import { scanCoolDowns, takeOverCoolDowns } from './cooling.js';
 import { batches, isFlagged, proposeInternal } from './renewal.js';
 import { handBack, serveWaiting } from './serving.js';
 import { log } from './state.js';
 import type { Context, Leadership } from './state.js';
+import { createWaits, detachedBefore, holdEnded, scanWaits, takeOverWaits } from './waiting.js';
 
 /** Leases that one tick takes from the queue: 50 000 that end together are gone within a second, calls flow between. */
 const MAX_DUE_A_TICK = 2_000;
@@ -44,6 +47,8 @@ export function followRole(context: Context): void {
       clock: createClock(),
       voidsWanted: [],
       waiting: [],
+      waits: createWaits(),
+      cooling: new Map(),
       endHoldProposed: false,
     };
     log(context, 'info', 'elected leader', { term });
@@ -58,6 +63,8 @@ export function becomeReady(context: Context, leadership: Leadership): void {
   for (const lease of liveLeases(context.lease)) {
     startTiming(leadership.clock, lease, nowMs, lease.checkpointLeftMs ?? leaderTtl(lease.ttlMs));
   }
+  takeOverWaits(context, leadership);
+  takeOverCoolDowns(context, leadership);
   serveWaiting(context, leadership);
 }
 
@@ -71,20 +78,30 @@ export function leaderTick(context: Context, leadership: Leadership): void {
   proposeCheckpoints(context, leadership, due.checkpoint);
   if (context.lease.holding && !leadership.endHoldProposed && nowMs - ready.since >= context.genesis.holdMs) {
     leadership.endHoldProposed =
-      proposeInternal(context, leadership, { type: 'endHold', term: leadership.term }) !== undefined;
+      proposeInternal(context, leadership, { type: 'endHold', term: leadership.term }, () => {
+        if (!context.lease.holding) holdEnded(context, leadership);
+      }) !== undefined;
   }
+  scanWaits(context, leadership);
+  scanCoolDowns(context, leadership);
   watchHeadroom(context);
 }
 
 function proposeExpire(context: Context, leadership: Leadership, due: readonly Timed[]): void {
   const { clock } = leadership;
-  for (const batch of batches(due, 24)) {
-    const leases = batch.map((timed) => {
-      const lease = leaseOf(context.lease, timed.domain);
-      assert(lease?.token === timed.token, `timed lease ${timed.domain} is not the live one`);
-      return { domain: timed.domain, token: timed.token, version: lease.version };
-    });
-    const index = proposeInternal(context, leadership, { type: 'expire', term: leadership.term, leases }, () => {
+  const ends = due.map((timed) => {
+    const { domain, token } = timed;
+    const lease = leaseOf(context.lease, domain);
+    assert(lease?.token === token, `timed lease ${domain} is not the live one`);
+    const detached = detachedBefore(context, leadership, nameOf(domain));
+    return { timed, end: { domain, token, version: lease.version, detached } };
+  });
+  for (const part of batches(ends, ({ end }) => 24 + end.domain.length + 38 * end.detached.length)) {
+    const batch = part.map(({ timed }) => timed);
+    const leases = part.map(({ end }) => end);
+    const atUnixMs = context.time.unixMs;
+    const command = { type: 'expire', term: leadership.term, leases, atUnixMs } as const;
+    const index = proposeInternal(context, leadership, command, () => {
       // Those that ended were taken from the clock when the entry was applied; what is left was decided otherwise.
       for (const timed of batch) {
         if (timed.live && timed.expiring !== undefined) {
@@ -101,7 +118,7 @@ function proposeExpire(context: Context, leadership: Leadership, due: readonly T
 
 function proposeCheckpoints(context: Context, leadership: Leadership, due: readonly Timed[]): void {
   const { nowMs } = context.time;
-  for (const batch of batches(due, 24)) {
+  for (const batch of batches(due, ({ domain }) => 24 + domain.length)) {
     const leases = batch.map(({ domain, token, deadline }) => ({
       domain,
       token,

@@ -1,14 +1,16 @@
 /** Calls that need no leader: what this node knows, stamped with what it has applied. */
+import { SHOWN_WAITERS } from '../base/api.js';
 import type { Answer, Call, GetAnswer, GetStatusAnswer, MemberView } from '../base/api.js';
 import type { Domain } from '../base/ids.js';
 import { revisionAt } from '../base/revision.js';
 import { hashState } from '../lease/hash.js';
-import { leaseOf } from '../lease/lookup.js';
+import { leaseOf, queueOf } from '../lease/lookup.js';
 import { sameMember } from '../raft/member.js';
 import { commitIndex, followers, lastIndex, leaderOf, roleName, stableIndex } from '../raft/view.js';
 import type { Context } from './state.js';
 import type { CallResult } from './types.js';
-import { leaseState, leaseView } from './views.js';
+import { coolDownLeftMs } from './cooling.js';
+import { leaseState, leaseView, waiterView } from './views.js';
 
 /** The answer, or undefined when the call has to go to the leader. */
 export function answerHere(context: Context, call: Call): CallResult | undefined {
@@ -43,8 +45,9 @@ function answerFor(context: Context, call: Call): Answer | undefined {
   }
 }
 
-/** The state of one domain; the time left only where this node is the leader that measures it. */
+/** The state of one domain, name or slot; times left only where this node is the leader that measures them. */
 export function domainAnswer(context: Context, domain: Domain): GetAnswer {
+  const queue = queueOf(context.lease, domain);
   const lease = leaseOf(context.lease, domain);
   const timed = context.leadership?.clock.timed.get(domain);
   const left = lease !== undefined && timed?.token === lease.token ? timed.deadline - context.time.nowMs : 0;
@@ -53,6 +56,9 @@ export function domainAnswer(context: Context, domain: Domain): GetAnswer {
     domain,
     lease: lease === undefined ? undefined : leaseView(lease),
     leftMs: Math.max(0, Math.ceil(left)),
+    queueLength: queue.length,
+    waiters: queue.slice(0, SHOWN_WAITERS).map(waiterView),
+    coolDownLeftMs: coolDownLeftMs(context, domain),
   };
 }
 

@@ -8,7 +8,8 @@ import { assert } from '../base/assert.js';
 import type { LeaseRef } from '../base/api.js';
 import { MAX_INTERNAL_COMMAND_BYTES } from '../base/limits.js';
 import { leaseOf } from '../lease/lookup.js';
-import type { Command, Lease } from '../lease/types.js';
+import type { Command } from '../lease/commands.js';
+import type { Lease } from '../lease/types.js';
 import { step } from '../raft/raft.js';
 import { renewTimed } from './clock.js';
 import type { Timed } from './clock.js';
@@ -124,7 +125,7 @@ function renewOne(
 /** Appends the Voids that are wanted, many in an entry. Called at the end of each step; what is not taken stays wanted. */
 export function proposeVoids(context: Context, leadership: Leadership): void {
   const wanted = leadership.voidsWanted.splice(0).filter((timed) => timed.live);
-  for (const batch of batches(wanted, 40)) {
+  for (const batch of batches(wanted, ({ domain }) => 40 + domain.length)) {
     const leases = batch.map(({ domain, token }) => ({ domain, token }));
     const waiting = batch.flatMap((timed) => timed.voidWanted ?? []);
     const index = proposeInternal(context, leadership, { type: 'void', leases }, () => {
@@ -154,12 +155,12 @@ export function proposeInternal(
   return effect.index;
 }
 
-/** Splits so that each part stays below the limit of an internal command. `overhead` is the bytes of an item beside its domain. */
-export function* batches<T extends { readonly domain: string }>(items: readonly T[], overhead: number): Generator<T[]> {
+/** Splits so that each part stays below the limit of an internal command. `sizeOf` is about the bytes of an item. */
+export function* batches<T>(items: readonly T[], sizeOf: (item: T) => number): Generator<T[]> {
   let batch: T[] = [];
   let bytes = 0;
   for (const item of items) {
-    const size = item.domain.length + overhead;
+    const size = sizeOf(item);
     if (bytes + size > MAX_INTERNAL_COMMAND_BYTES && batch.length > 0) {
       yield batch;
       batch = [];

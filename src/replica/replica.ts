@@ -5,10 +5,10 @@
 import { assert } from '../base/assert.js';
 import { createRandom, nextUint32 } from '../base/random.js';
 import { revisionAt } from '../base/revision.js';
-import { createState } from '../lease/state.js';
+import { createState } from '../lease/load.js';
 import { createRaft, settle, step } from '../raft/raft.js';
 import type { Effect as RaftEffect, RaftOptions } from '../raft/types.js';
-import { leaderOf } from '../raft/view.js';
+import { lastIndex, leaderOf } from '../raft/view.js';
 import { applyUpTo, restore } from './applying.js';
 import { createCuts, cutIfDue, cutWritten, entryApplied } from './cuts.js';
 import { takeDiskFree } from './disk.js';
@@ -17,7 +17,7 @@ import { heardFrom, probeAgain, probed, streamEnded, takeHello } from './peers.j
 import type { CommandCodec } from './ports.js';
 import { proposeVoids, roundConfirmed } from './renewal.js';
 import { cancelCall, forwardLost, returnResults, routeAll, scanCalls, takeCall, takeForwardResult } from './routing.js';
-import { complete, serve, serveWaiting } from './serving.js';
+import { abandon, complete, serve, serveWaiting } from './serving.js';
 import { chunkStaged, chunksEnded, sendSnapshot, snapshotRefused, snapshotSent, takeChunk } from './snapshots.js';
 import { log, originKey } from './state.js';
 import type { Context, Served } from './state.js';
@@ -294,12 +294,15 @@ function handleOne(context: Context, effect: RaftEffect): void {
 }
 
 function takeForwarded(context: Context, event: Extract<Event, { type: 'forwarded' }>): void {
-  const { from, id, principal, call } = event;
+  const { from, id, principal, holdMs, call } = event;
+  const { nowMs } = context.time;
   const served: Served = {
     origin: { type: 'peer', node: from, id },
     principal,
     call,
-    arrivedAt: context.time.nowMs,
+    arrivedAt: nowMs,
+    arrivedBehind: lastIndex(context.raft),
+    holdUntil: nowMs + holdMs,
     proposed: false,
     done: false,
   };
@@ -310,9 +313,7 @@ function takeForwarded(context: Context, event: Extract<Event, { type: 'forwarde
 
 function dropForwarded(context: Context, key: string): void {
   const served = context.leadership?.served.get(key);
-  if (served === undefined) return;
-  served.done = true;
-  context.leadership?.served.delete(key);
+  if (served !== undefined) abandon(context, served);
 }
 
 /** Tells health when this node begins or stops to be able to serve: it leads and is ready, or knows who leads. */

@@ -3,22 +3,25 @@
  * the leader changes, held while there is none, always answered once and before their deadline.
  */
 import { assert } from '../base/assert.js';
-import type { ForwardableCall } from '../base/api.js';
+import type { Call, ForwardableCall } from '../base/api.js';
 import { failure } from '../base/errors.js';
 import type { Failure, Reason } from '../base/errors.js';
-import { ANSWER_BEFORE_DEADLINE_MS, HOLD_WITHOUT_LEADER_MS } from '../base/limits.js';
+import { ANSWER_BEFORE_DEADLINE_MS, HOLD_WITHOUT_LEADER_MS, MAX_HOLD_MS } from '../base/limits.js';
 import type { NodeId } from '../base/ids.js';
 import { revisionAt } from '../base/revision.js';
-import { commitIndex, leaderOf } from '../raft/view.js';
-import { serve } from './serving.js';
+import { commitIndex, lastIndex, leaderOf } from '../raft/view.js';
+import { abandon, serve } from './serving.js';
 import { answerHere } from './local.js';
-import { failed, originKey } from './state.js';
+import { failed } from './state.js';
 import { headerOf } from './header.js';
 import type { Context, EntryCall, Served } from './state.js';
 import type { CallId, CallResult, Event } from './types.js';
 
 /** How long a call waits before it is passed again to a node that said it does not lead; deadlines are looked at as often. */
 const RETRY_FORWARD_MS = 20;
+
+/** A queued acquire is answered this long before any call would be given up, in milliseconds. */
+const HOLD_MARGIN_MS = 100;
 
 /** A client's call arrived. */
 export function takeCall(context: Context, event: Extract<Event, { type: 'call' }>): void {
@@ -34,18 +37,26 @@ export function takeCall(context: Context, event: Extract<Event, { type: 'call' 
     return;
   }
   const { nowMs } = context.time;
+  const answerBy = nowMs + timeoutMs - Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4);
   const entry: EntryCall = {
     id,
     principal,
     call: stamped(context, call as ForwardableCall),
-    answerBy: nowMs + timeoutMs - Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4),
+    answerBy,
     deadline: nowMs + timeoutMs,
+    holdUntil: holdUntil(call, nowMs, answerBy),
     attempted: false,
     at: { type: 'held', since: nowMs, notBefore: nowMs },
   };
   context.calls.set(id, entry);
   context.held++;
   route(context, entry);
+}
+
+/** How long an acquire that is queued may be held; the answer has a little time to come back from the leader. */
+function holdUntil(call: Call, now: number, answerBy: number): number {
+  if (call.type !== 'acquire') return now;
+  return Math.min(now + call.ttlMs / 2, now + MAX_HOLD_MS, Math.max(now, answerBy - HOLD_MARGIN_MS));
 }
 
 /** Fills in the greatest revision this node knows, once, where the client said none (design 7, F6). */
@@ -66,6 +77,8 @@ export function route(context: Context, entry: EntryCall): void {
       principal: entry.principal,
       call: entry.call,
       arrivedAt: nowMs,
+      arrivedBehind: lastIndex(context.raft),
+      holdUntil: entry.holdUntil,
       proposed: false,
       done: false,
     };
@@ -85,6 +98,7 @@ export function route(context: Context, entry: EntryCall): void {
       id,
       principal,
       timeoutMs: Math.max(1, entry.deadline - nowMs),
+      holdMs: Math.max(0, entry.holdUntil - nowMs),
       call,
     });
     return;
@@ -160,10 +174,7 @@ export function cancelCall(context: Context, id: CallId): void {
   if (entry === undefined) return;
   finish(context, id);
   if (entry.at.type === 'forwarded') context.out.push({ type: 'forwardCancel', to: entry.at.to, id });
-  if (entry.at.type === 'served') {
-    entry.at.served.done = true;
-    context.leadership?.served.delete(originKey(entry.at.served.origin));
-  }
+  if (entry.at.type === 'served') abandon(context, entry.at.served);
 }
 
 /** Ends calls whose time is over, tries held ones again. Called at each tick. */

@@ -4,14 +4,20 @@
  * index *and* term.
  */
 import { assert } from '../base/assert.js';
-import type { AcquireCall, EndedView } from '../base/api.js';
+import type { AcquireCall, EndedView, NotGrantedReason } from '../base/api.js';
+import { nameOf } from '../base/domain.js';
+import type { Domain } from '../base/ids.js';
 import { failure } from '../base/errors.js';
 import type { Reason } from '../base/errors.js';
 import { revisionAt } from '../base/revision.js';
-import { findRequest, leaseOf } from '../lease/lookup.js';
-import type { Applied, Command, Lease, Result } from '../lease/types.js';
+import type { AcquireCommand } from '../lease/acquire.js';
+import { differenceOf } from '../lease/acquire.js';
+import type { Command, Passing, Stamped } from '../lease/commands.js';
+import { findRequest, leaseOf, queueOf } from '../lease/lookup.js';
+import type { Applied, Lease, Result } from '../lease/types.js';
 import { step } from '../raft/raft.js';
 import type { Effect as RaftEffect } from '../raft/types.js';
+import { coolDownLeftMs } from './cooling.js';
 import { diskIsLow } from './disk.js';
 import { domainAnswer } from './local.js';
 import { afterRound, renewNow, whenAnswerable } from './renewal.js';
@@ -20,6 +26,7 @@ import type { Context, Leadership, PendingEntry, Served } from './state.js';
 import { transferTo } from './transfer.js';
 import type { CallResult } from './types.js';
 import { leaseState, leaseView } from './views.js';
+import { detachedBefore, holdCall, letGo } from './waiting.js';
 
 /** Takes a call to serve. It is answered exactly once through `context.completed`, unless it is cancelled. */
 export function serve(context: Context, leadership: Leadership, served: Served): void {
@@ -50,17 +57,25 @@ export function handBack(context: Context, leadership: Leadership): void {
 /** Ends a call. */
 export function complete(context: Context, served: Served, result: CallResult): void {
   if (served.done) return;
-  served.done = true;
-  context.leadership?.served.delete(originKey(served.origin));
+  abandon(context, served);
   context.completed.push({ served, result });
+}
+
+/** Its caller has gone, or it is being answered: whoever still waits for the call drops it. */
+export function abandon(context: Context, served: Served): void {
+  served.done = true;
+  const { leadership } = context;
+  if (leadership === undefined) return;
+  leadership.served.delete(originKey(served.origin));
+  letGo(context, leadership, served);
 }
 
 function start(context: Context, leadership: Leadership, served: Served): void {
   const { call } = served;
-  const owner = served.principal.authenticated ? served.principal.name : '';
+  const owner = ownerOf(served);
   switch (call.type) {
     case 'acquire':
-      startAcquire(context, leadership, served, call, owner);
+      startAcquire(context, leadership, served);
       return;
     case 'renew':
       renewNow(context, leadership, call.leases, served.arrivedAt, () => {
@@ -69,14 +84,31 @@ function start(context: Context, leadership: Leadership, served: Served): void {
       });
       return;
     case 'release':
-      propose(context, leadership, { type: 'release', ...call.lease, owner }, served);
+      propose(
+        context,
+        leadership,
+        { type: 'release', ...call.lease, owner, ...freeing(context, leadership, call.lease.domain) },
+        served,
+      );
       return;
-    case 'withdraw':
-      propose(context, leadership, { type: 'withdraw', domain: call.domain, requestId: call.requestId, owner }, served);
+    case 'withdraw': {
+      const { domain, requestId } = call;
+      const command = { type: 'withdraw', domain, requestId, owner, ...freeing(context, leadership, domain) } as const;
+      propose(context, leadership, command, served);
       return;
+    }
     case 'forceRelease': {
       const { domain, token, note } = call;
-      propose(context, leadership, { type: 'forceRelease', domain, token, note, by: served.principal.name }, served);
+      const by = served.principal.name;
+      const command = {
+        type: 'forceRelease',
+        domain,
+        token,
+        note,
+        by,
+        ...freeing(context, leadership, domain),
+      } as const;
+      propose(context, leadership, command, served);
       return;
     }
     case 'verify':
@@ -95,47 +127,95 @@ function start(context: Context, leadership: Leadership, served: Served): void {
   }
 }
 
-function startAcquire(
-  context: Context,
-  leadership: Leadership,
-  served: Served,
-  call: AcquireCall,
-  owner: string,
-): void {
-  const known = findRequest(context.lease, call.requestId);
-  if (known === undefined && diskIsLow(context)) {
-    const { diskFloorBytes } = context.options;
-    refuse(
-      context,
-      served,
-      'DISK_FULL',
-      `less than ${diskFloorBytes} bytes are free on the leader or on a majority of the members`,
-    );
+/** Starts an acquire, or starts it again once what it waited for is decided. */
+export function startAcquire(context: Context, leadership: Leadership, served: Served): void {
+  const { call } = served;
+  assert(call.type === 'acquire', `a ${call.type} is started as an acquire`);
+  const again = (): void => {
+    if (!served.done) startAcquire(context, leadership, served);
+  };
+  const ending = leadership.waits.attachments.get(call.requestId)?.ending;
+  if (ending !== undefined) {
+    ending.waiting.push(again);
     return;
   }
-  if (known?.type === 'live') {
-    // A repeated Acquire is a renewal in every rule: it moves the clock from its arrival, and waits while the lease's
-    // fate is open. The entry appended for it is what confirms the answer.
-    const timed = leadership.clock.timed.get(known.lease.domain);
-    assert(timed?.token === known.lease.token, `live lease of ${known.lease.domain} is not timed`);
-    if (timed.expiring !== undefined) {
-      timed.expiring.push(() => {
-        if (!served.done) startAcquire(context, leadership, served, call, owner);
-      });
+  const known = findRequest(context.lease, call.requestId);
+  switch (known?.type) {
+    case undefined:
+      if (diskIsLow(context)) {
+        const floor = context.options.diskFloorBytes;
+        const message = `less than ${floor} bytes are free on the leader or on a majority of the members`;
+        refuse(context, served, 'DISK_FULL', message);
+        return;
+      }
+      break;
+    case 'live': {
+      // A repeated Acquire is a renewal in every rule: it moves the clock from its arrival, and waits while the lease's
+      // fate is open. The entry appended for it is what confirms the answer.
+      const timed = leadership.clock.timed.get(known.lease.domain);
+      assert(timed?.token === known.lease.token, `live lease of ${known.lease.domain} is not timed`);
+      if (timed.expiring !== undefined) {
+        timed.expiring.push(again);
+        return;
+      }
+      break;
+    }
+    case 'waiting': {
+      // Needs no entry: it claims nothing. If its domain is free, its entry is proposed from the queue.
+      const difference = differenceOf(context.lease, acquireCommand(context, served, call), known);
+      if (difference === undefined) holdCall(context, leadership, served, known.waiter);
+      else refuseReuse(context, served, difference);
       return;
     }
+    case 'finished':
+      break;
   }
-  const { domain, requestId, holder, ttlMs, metadata, seenRevision } = call;
-  const atUnixMs = context.time.unixMs;
-  propose(
-    context,
-    leadership,
-    { type: 'acquire', domain, requestId, holder, ttlMs, metadata, seenRevision, atUnixMs, owner },
-    served,
-  );
+  propose(context, leadership, acquireCommand(context, served, call), served);
+}
+
+/** Proposes the acquire of a call that is held for a waiter; false when it was not taken. */
+export function proposeAcquire(context: Context, leadership: Leadership, served: Served): boolean {
+  assert(served.call.type === 'acquire', `a ${served.call.type} is proposed as an acquire`);
+  const command = acquireCommand(context, served, served.call);
+  return tryPropose(context, leadership, command, served).type === 'proposed';
+}
+
+function acquireCommand(context: Context, served: Served, call: AcquireCall): AcquireCommand {
+  const { domain, requestId, holder, ttlMs, waitMs, metadata, coolDownMs, slots, seenRevision } = call;
+  const { principal } = served;
+  return {
+    type: 'acquire',
+    domain,
+    requestId,
+    holder,
+    ttlMs,
+    waitMs,
+    metadata,
+    coolDownMs,
+    slots,
+    seenRevision,
+    atUnixMs: context.time.unixMs,
+    owner: ownerOf(served),
+    principal: principal.name,
+  };
+}
+
+/** Whom a request id is bound to; '' for nobody. */
+function ownerOf({ principal }: Served): string {
+  return principal.authenticated ? principal.name : '';
+}
+
+/** What every command that may free `domain` carries. */
+function freeing(context: Context, leadership: Leadership, domain: Domain): Passing & Stamped {
+  return { detached: detachedBefore(context, leadership, nameOf(domain)), atUnixMs: context.time.unixMs };
 }
 
 function propose(context: Context, leadership: Leadership, command: Command, served: Served): void {
+  const effect = tryPropose(context, leadership, command, served);
+  if (effect.type !== 'proposed') rejected(context, leadership, served, effect);
+}
+
+function tryPropose(context: Context, leadership: Leadership, command: Command, served: Served): RaftEffect {
   const effects = step(context.raft, {
     type: 'propose',
     payload: context.codec.encode(command),
@@ -146,9 +226,8 @@ function propose(context: Context, leadership: Leadership, command: Command, ser
   if (effect.type === 'proposed') {
     served.proposed = true;
     leadership.pending.set(effect.index, { term: effect.term, command, served, resume: undefined });
-    return;
   }
-  rejected(context, leadership, served, effect);
+  return effect;
 }
 
 function rejected(context: Context, leadership: Leadership, served: Served, effect: RaftEffect): void {
@@ -188,11 +267,12 @@ export function answerEntry(context: Context, leadership: Leadership, entry: Pen
   if (served === undefined || served.done) return;
   const { result } = applied;
   if (result.type === 'granted') answerGranted(context, leadership, served, result.lease);
+  else if (result.type === 'queued') holdCall(context, leadership, served, result.waiter);
   else answerResult(context, served, result);
 }
 
 /** A grant leaves only when the lease's fate is not open: after its Void, after the outcome of its Expire (F5, L2). */
-function answerGranted(context: Context, leadership: Leadership, served: Served, lease: Lease): void {
+export function answerGranted(context: Context, leadership: Leadership, served: Served, lease: Lease): void {
   whenAnswerable(context, leadership, lease, served.arrivedAt, () => {
     const now = leaseOf(context.lease, lease.domain);
     if (now?.token === lease.token) {
@@ -207,16 +287,20 @@ function answerGranted(context: Context, leadership: Leadership, served: Served,
 
 type AcquireOutcome = Extract<Extract<CallResult, { type: 'answer' }>['answer'], { type: 'acquire' }>['outcome'];
 
-function answerAcquire(context: Context, served: Served, outcome: AcquireOutcome): void {
+/** Answers an acquire. */
+export function answerAcquire(context: Context, served: Served, outcome: AcquireOutcome): void {
   assert(served.call.type === 'acquire', `a ${served.call.type} is answered as an acquire`);
   answer(context, served, { type: 'acquire', requestId: served.call.requestId, outcome });
 }
 
-function answerResult(context: Context, served: Served, result: Exclude<Result, { type: 'granted' }>): void {
+function answerResult(context: Context, served: Served, result: Exclude<Result, { type: 'granted' | 'queued' }>): void {
   switch (result.type) {
-    case 'notGranted': {
-      const current = result.current === undefined ? undefined : leaseView(result.current);
-      answerAcquire(context, served, { type: 'notGranted', reason: result.reason, current });
+    case 'notGranted':
+      answerNotGranted(context, served, result.reason, result.current);
+      return;
+    case 'overQuota': {
+      const { of, what, limit } = result;
+      refuse(context, served, 'QUOTA_EXCEEDED', `${of} has as many ${what} as it may: ${limit}`);
       return;
     }
     case 'ended':
@@ -229,7 +313,7 @@ function answerResult(context: Context, served: Served, result: Exclude<Result, 
       return;
     }
     case 'reused':
-      refuse(context, served, 'REQUEST_ID_REUSED', `the request id was used before with another ${result.difference}`);
+      refuseReuse(context, served, result.difference);
       return;
     case 'released':
       answer(context, served, {
@@ -247,6 +331,28 @@ function answerResult(context: Context, served: Served, result: Exclude<Result, 
     case 'done':
       assert(false, 'an internal command has no caller');
   }
+}
+
+/** Not granted, with what is in the way as the state has it now. */
+export function answerNotGranted(
+  context: Context,
+  served: Served,
+  reason: NotGrantedReason,
+  current: Lease | undefined,
+): void {
+  assert(served.call.type === 'acquire', `a ${served.call.type} is answered as an acquire`);
+  const { domain } = served.call;
+  answerAcquire(context, served, {
+    type: 'notGranted',
+    reason,
+    current: current === undefined ? undefined : leaseView(current),
+    queueLength: queueOf(context.lease, domain).length,
+    coolDownLeftMs: coolDownLeftMs(context, domain),
+  });
+}
+
+function refuseReuse(context: Context, served: Served, difference: string): void {
+  refuse(context, served, 'REQUEST_ID_REUSED', `the request id was used before with another ${difference}`);
 }
 
 function endedUnless(released: boolean, ended: EndedView | undefined): EndedView | undefined {

@@ -4,14 +4,17 @@
  */
 import type { Failure } from '../base/errors.js';
 import type { ForwardableCall } from '../base/api.js';
-import type { BootId, NodeId } from '../base/ids.js';
-import type { Command, StateRecord, StateSummary } from '../lease/types.js';
+import type { BootId, Domain, NodeId } from '../base/ids.js';
+import type { Command } from '../lease/commands.js';
+import type { StateRecord, StateSummary } from '../lease/types.js';
 import type { State } from '../lease/state.js';
 import type { Raft } from '../raft/raft.js';
 import type { Member, SnapshotMeta } from '../raft/types.js';
 import type { ExpiryClock, Timed } from './clock.js';
+import type { Cooling } from './cooling.js';
 import type { CommandCodec } from './ports.js';
 import type { CallId, CallResult, Effect, Genesis, Principal, ReplicaOptions, Time } from './types.js';
+import type { Waits } from './waiting.js';
 
 /** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
 export interface EntryCall {
@@ -21,6 +24,8 @@ export interface EntryCall {
   /** Monotonic; the answer leaves before this. */
   readonly answerBy: number;
   readonly deadline: number;
+  /** An acquire that is queued then is answered so; counted here over all forwards (design 8). */
+  readonly holdUntil: number;
   /** True once an attempt that is over may have reached a log: from then on a failure says `unknown`. */
   attempted: boolean;
   at:
@@ -42,6 +47,10 @@ export interface Served {
   readonly call: ForwardableCall;
   /** When it reached this leader: what a lease's clock counts from. */
   readonly arrivedAt: number;
+  /** The last index of the log then: an entry behind it was appended after the call came. */
+  readonly arrivedBehind: number;
+  /** An acquire that is queued then is answered so. */
+  readonly holdUntil: number;
   /** True once an entry was appended for it. */
   proposed: boolean;
   /** True once answered, cancelled or handed back; whoever still waits for it drops it. */
@@ -80,6 +89,9 @@ export interface Leadership {
   readonly voidsWanted: Timed[];
   /** Calls that arrived before `ready`, or while leadership is being handed over. */
   readonly waiting: Served[];
+  readonly waits: Waits;
+  /** By domain or slot. */
+  readonly cooling: Map<Domain, Cooling>;
   /** Set while an EndHold is under way. */
   endHoldProposed: boolean;
 }

@@ -118,6 +118,8 @@ export type Event =
       readonly id: CallId;
       readonly principal: Principal;
       readonly timeoutMs: number;
+      /** How long the call may still be held if it is queued. */
+      readonly holdMs: number;
       readonly call: ForwardableCall;
     }
   | { readonly type: 'forwardCancelled'; readonly from: NodeId; readonly id: CallId }
@@ -172,6 +174,7 @@ export type Effect =
       readonly id: CallId;
       readonly principal: Principal;
       readonly timeoutMs: number;
+      readonly holdMs: number;
       readonly call: ForwardableCall;
     }
   | { readonly type: 'forwardCancel'; readonly to: NodeId; readonly id: CallId }
@@ -239,5 +242,6 @@ export interface ReplicaOptions {
   readonly logKeepBytes: number;
   readonly logKeepTransferBytes: number;
   readonly maxHeldCalls: number;
+  readonly waiterGraceMs: number;
   readonly seed: number;
 }

@@ -1,17 +1,19 @@
 /** Commands of the state machine ↔ the payload of a log entry (`record.proto`, Command). */
 import { unreachable } from '../base/assert.js';
-import type { Command, LeaseKey } from '../lease/types.js';
+import type { Command, LeaseKey, Passing, Stamped } from '../lease/commands.js';
 import type { CommandCodec } from '../replica/ports.js';
 import { CorruptBytes } from './corrupt.js';
 import {
   checkFormat,
   domain,
   integer,
+  leasedDomain,
   name,
   part,
   parts,
   positive,
   requestId,
+  requestIds,
   revision,
   text,
   token,
@@ -50,6 +52,10 @@ export function decodeCommand(bytes: Uint8Array): Command {
         seenRevision: revision(body, 'seenRevision', what),
         atUnixMs: integer(body, 'atUnixMs', what),
         owner: text(body, 'owner', what),
+        waitMs: integer(body, 'waitMs', what),
+        coolDownMs: integer(body, 'coolDownMs', what),
+        slots: positive(body, 'slots', what),
+        principal: name(body, 'principal', what),
       };
     case 'withdraw':
       return {
@@ -57,11 +63,18 @@ export function decodeCommand(bytes: Uint8Array): Command {
         domain: domain(body, 'domain', what),
         requestId: requestId(body, 'requestId', what),
         owner: text(body, 'owner', what),
+        ...readFreeing(body, what),
       };
     case 'release':
-      return { type, ...readKey(body, what), owner: text(body, 'owner', what) };
+      return { type, ...readKey(body, what), owner: text(body, 'owner', what), ...readFreeing(body, what) };
     case 'forceRelease':
-      return { type, ...readKey(body, what), note: text(body, 'note', what), by: text(body, 'by', what) };
+      return {
+        type,
+        ...readKey(body, what),
+        note: text(body, 'note', what),
+        by: text(body, 'by', what),
+        ...readFreeing(body, what),
+      };
     case 'expire':
       return {
         type,
@@ -69,7 +82,30 @@ export function decodeCommand(bytes: Uint8Array): Command {
         leases: parts(body, 'leases', what).map((lease) => ({
           ...readKey(lease, what),
           version: integer(lease, 'version', what),
+          detached: requestIds(lease, 'detached', what),
         })),
+        atUnixMs: integer(body, 'atUnixMs', what),
+      };
+    case 'endWait':
+      return {
+        type,
+        term: integer(body, 'term', what),
+        waits: parts(body, 'waits', what).map((wait) => ({
+          requestId: requestId(wait, 'requestId', what),
+          detached: requestIds(wait, 'detached', what),
+        })),
+        atUnixMs: integer(body, 'atUnixMs', what),
+      };
+    case 'endCoolDown':
+      return {
+        type,
+        term: integer(body, 'term', what),
+        domains: parts(body, 'domains', what).map((closed) => ({
+          domain: leasedDomain(closed, 'domain', what),
+          since: token(closed, 'since', what),
+          detached: requestIds(closed, 'detached', what),
+        })),
+        atUnixMs: integer(body, 'atUnixMs', what),
       };
     case 'checkpoint':
       return {
@@ -103,17 +139,52 @@ function bodyOf(command: Command): Fields {
         seenRevision: uint64(command.seenRevision, 'seenRevision'),
         atUnixMs: uint64(command.atUnixMs, 'atUnixMs'),
         owner: wellFormed(command.owner, 'owner'),
+        waitMs: uint32(command.waitMs, 'waitMs'),
+        coolDownMs: uint32(command.coolDownMs, 'coolDownMs'),
+        slots: uint32(command.slots, 'slots'),
+        principal: wellFormed(command.principal, 'principal'),
       };
     case 'withdraw':
-      return { domain: command.domain, requestId: command.requestId, owner: wellFormed(command.owner, 'owner') };
+      return {
+        domain: command.domain,
+        requestId: command.requestId,
+        owner: wellFormed(command.owner, 'owner'),
+        ...freeingOf(command),
+      };
     case 'release':
-      return { ...keyOf(command), owner: wellFormed(command.owner, 'owner') };
+      return { ...keyOf(command), owner: wellFormed(command.owner, 'owner'), ...freeingOf(command) };
     case 'forceRelease':
-      return { ...keyOf(command), note: wellFormed(command.note, 'note'), by: wellFormed(command.by, 'by') };
+      return {
+        ...keyOf(command),
+        note: wellFormed(command.note, 'note'),
+        by: wellFormed(command.by, 'by'),
+        ...freeingOf(command),
+      };
     case 'expire':
       return {
         term: uint64(command.term, 'term'),
-        leases: command.leases.map((lease) => ({ ...keyOf(lease), version: uint64(lease.version, 'version') })),
+        leases: command.leases.map((lease) => ({
+          ...keyOf(lease),
+          version: uint64(lease.version, 'version'),
+          detached: lease.detached,
+        })),
+        atUnixMs: uint64(command.atUnixMs, 'atUnixMs'),
+      };
+    case 'endWait':
+      return {
+        term: uint64(command.term, 'term'),
+        waits: command.waits,
+        atUnixMs: uint64(command.atUnixMs, 'atUnixMs'),
+      };
+    case 'endCoolDown':
+      return {
+        term: uint64(command.term, 'term'),
+        domains: command.domains.map(({ domain: closed, since, detached }) => ({
+          domain: closed,
+          since: uint64(since, 'since'),
+          detached,
+        })),
+        atUnixMs: uint64(command.atUnixMs, 'atUnixMs'),
       };
     case 'checkpoint':
       return { leases: command.leases.map((lease) => ({ ...keyOf(lease), leftMs: uint64(lease.leftMs, 'leftMs') })) };
@@ -130,5 +201,14 @@ function keyOf(lease: LeaseKey): Fields {
 }
 
 function readKey(fields: Fields, what: string): LeaseKey {
-  return { domain: domain(fields, 'domain', what), token: token(fields, 'token', what) };
+  return { domain: leasedDomain(fields, 'domain', what), token: token(fields, 'token', what) };
+}
+
+/** What every client's command that may free a domain carries. */
+function freeingOf(command: Passing & Stamped): Fields {
+  return { detached: command.detached, atUnixMs: uint64(command.atUnixMs, 'atUnixMs') };
+}
+
+function readFreeing(fields: Fields, what: string): Passing & Stamped {
+  return { detached: requestIds(fields, 'detached', what), atUnixMs: integer(fields, 'atUnixMs', what) };
 }

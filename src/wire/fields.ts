@@ -2,7 +2,7 @@
  * Reads the parts of a decoded message strictly. Each function returns a checked value or throws `CorruptBytes` that
  * names the message (`what`) and the field.
  */
-import { domainFault } from '../base/domain.js';
+import { domainFault, leasedDomainFault } from '../base/domain.js';
 import type { BootId, DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../base/ids.js';
 import { isHexId, isNodeId, parseRequestId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
@@ -108,12 +108,34 @@ export function requestId(fields: Fields, field: string, what: string): RequestI
   return id;
 }
 
-/** A checked ownership domain. */
+/** A checked ownership domain or counting name. */
 export function domain(fields: Fields, field: string, what: string): Domain {
+  return checkedDomain(fields, field, what, domainFault);
+}
+
+/** What a lease may be of: a domain, or a slot of a counting name. */
+export function leasedDomain(fields: Fields, field: string, what: string): Domain {
+  return checkedDomain(fields, field, what, leasedDomainFault);
+}
+
+function checkedDomain(
+  fields: Fields,
+  field: string,
+  what: string,
+  faultOf: (text: string) => string | undefined,
+): Domain {
   const value = anyText(fields, field, what);
-  const fault = domainFault(value);
+  const fault = faultOf(value);
   if (fault !== undefined) throw new CorruptBytes(what, `${field} ${fault}`);
   return value as Domain;
+}
+
+/** Request ids in order; none when they were not on the wire. */
+export function requestIds(fields: Fields, field: string, what: string): readonly RequestId[] {
+  const value = fields[field];
+  if (!Array.isArray(value)) throw new CorruptBytes(what, `${field} is no list`);
+  const elements: readonly unknown[] = value;
+  return elements.map((element) => requestId({ [field]: element }, field, what));
 }
 
 /** Bytes; empty when they were not on the wire. */

@@ -56,6 +56,8 @@ export interface ForwardedCall {
   readonly principal: Principal;
   /** What is left of the client's deadline; sent as whole milliseconds, rounded up. */
   readonly timeoutMs: number;
+  /** How long it may still be held if it is queued; sent as whole milliseconds, rounded down. */
+  readonly holdMs: number;
   readonly call: ForwardableCall;
 }
 
@@ -72,6 +74,7 @@ export function encodeForwardedCall(forwarded: ForwardedCall): Uint8Array {
     principal: wellFormed(forwarded.principal.name, 'principal'),
     authenticated: forwarded.principal.authenticated,
     timeoutMs: uint32(Math.max(0, Math.ceil(forwarded.timeoutMs)), 'timeoutMs'),
+    holdMs: uint32(Math.max(0, Math.floor(forwarded.holdMs)), 'holdMs'),
     method: enumNumber(FORWARDED_METHODS, forwarded.call.type),
     request: encodeCall(forwarded.call),
   });
@@ -86,6 +89,7 @@ export function decodeForwardedCall(bytes: Uint8Array): ForwardedCall {
     id: integer(fields, 'id', what),
     principal: { name: name(fields, 'principal', what), authenticated: flag(fields, 'authenticated', what) },
     timeoutMs: integer(fields, 'timeoutMs', what),
+    holdMs: integer(fields, 'holdMs', what),
     call: readCall(type, bytesOf(fields, 'request', what), `forwarded ${type}`),
   };
 }

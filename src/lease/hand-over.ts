@@ -1,0 +1,54 @@
+/** Hand-over: whatever frees a domain grants it to the next waiter in the same entry, whose revision is the token. */
+import type { Domain, RequestId } from '../base/ids.js';
+import { grant, leaveQueue } from './change.js';
+import { firstBut } from './queue.js';
+import { freePlace } from './slots.js';
+import type { State } from './state.js';
+import type { Doing, Lease, Waiter } from './types.js';
+
+/**
+ * Grants what is free of `name` to its waiters, first come first served, lowest slot first, but for the `detached`: they
+ * keep their place, and nobody would hear of a grant to them (design 7, Hand-over). If all are passed over, the domain is
+ * free with a queue: the next call of one of them is granted.
+ */
+export function handOver(
+  state: State,
+  name: Domain,
+  detached: readonly RequestId[],
+  atUnixMs: number,
+  doing: Doing,
+): void {
+  const queue = state.queues.get(name);
+  if (queue === undefined || state.holding) return;
+  const passed = new Set(detached);
+  for (;;) {
+    const place = freePlace(state, name);
+    const waiter = place === undefined ? undefined : firstBut(queue, passed);
+    if (place === undefined || waiter === undefined) return;
+    grantWaiter(state, place, waiter, atUnixMs, doing);
+  }
+}
+
+/** Grants the free `place` to `waiter`; returns the lease. */
+export function grantWaiter(state: State, place: Domain, waiter: Waiter, atUnixMs: number, doing: Doing): Lease {
+  const { requestId, holder, metadata, ttlMs, coolDownMs, owner, principal } = waiter;
+  leaveQueue(state, waiter);
+  const lease: Lease = {
+    domain: place,
+    token: state.revision,
+    requestId,
+    holder,
+    metadata,
+    ttlMs,
+    coolDownMs,
+    grantedAtUnixMs: atUnixMs,
+    owner,
+    principal,
+    version: 0,
+    checkpointLeftMs: undefined,
+  };
+  grant(state, lease);
+  doing.granted.push(lease);
+  doing.left.push(waiter);
+  return lease;
+}
