@@ -52,6 +52,15 @@ export const MAX_WAITERS_PER_PRINCIPAL = 100_000;
 export const MAX_COUNTING_NAMES = 10_000;
 /** Finished requests that the state keeps at least (design 7, F6). Replicated: set by Genesis. */
 export const FINISHED_REQUESTS = 65_536;
+/** What the state machine of a new cluster is limited by. */
+export const STATE_LIMITS = {
+  finishedRequests: FINISHED_REQUESTS,
+  queue: MAX_QUEUE,
+  leasesPerPrincipal: MAX_LEASES_PER_PRINCIPAL,
+  waitersPerPrincipal: MAX_WAITERS_PER_PRINCIPAL,
+  countingNames: MAX_COUNTING_NAMES,
+  prefixes: [],
+} as const;
 /** Bytes of payload that a leader may have appended and not yet committed before it refuses client commands. */
 export const MAX_UNCOMMITTED_BYTES = 16 * 1024 * 1024;
 /** Entries that may be committed and not yet applied before a leader refuses client commands. */

@@ -11,6 +11,7 @@ const REASONS: Readonly<Record<EndedView['reason'], string>> = {
   force_released: 'ended by an operator',
   earlier_history: 'granted in an earlier history of this cluster',
   never_granted: 'never granted for this domain',
+  left_queue: 'dropped from the queue: nobody called for it, or its wait was over',
 };
 
 /** Rows for `pairs`. */

@@ -1,8 +1,9 @@
 /**
- * One attempt to own after another, until one is granted or the time is over. Each attempt has a request id of its own,
- * and each ends in one of two ways: its grant is handed out, or its id is withdrawn; never both.
+ * One attempt to own: a request id that is asked for again and again while it waits in the queue, until it is granted or
+ * the time is over. It ends in one of two ways: its grant is handed out, or the id is withdrawn; never both.
  */
-import type { AcquireCall, Header, LeaseView } from '../base/api.js';
+import type { AcquireCall, EndReason, Header, LeaseView, NotGranted } from '../base/api.js';
+import { nameOf } from '../base/domain.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
@@ -22,13 +23,6 @@ export interface Granted {
   readonly sentAt: Moment;
 }
 
-/** Not granted in the time given. */
-export interface NotGranted {
-  readonly type: 'notGranted';
-  readonly reason: 'held' | 'recovering';
-  readonly current: LeaseView | undefined;
-}
-
 /** What the attempts need. */
 export interface AcquirePorts {
   readonly transport: Transport;
@@ -40,108 +34,128 @@ export interface AcquirePorts {
   readonly background: (work: Promise<unknown>) => void;
 }
 
-/** What one attempt came to; `again`: nothing was granted, and only a new request id can be. */
+/** What one request id came to; `again`: nothing was granted, and only a new id can be. */
 type Attempt =
   Granted | NotGranted | { readonly type: 'again'; readonly error: FencepostError; readonly seen: Revision };
 
-/** The first pause between two attempts while another holds the domain, in milliseconds; it grows by half each time. */
-const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 1_000;
+/** One request id, and until when it may be asked for. */
+interface Asked {
+  readonly requestId: RequestId;
+  readonly seenRevision: Revision;
+  /** What is left of the wait when the id was made. */
+  readonly waitMs: number;
+}
+
+/** Before a call that could not be answered is repeated, and before a new request id, in milliseconds; drawn from half of it. */
+const PAUSE_MS = 200;
 /** For a withdrawal that nobody waits for, in milliseconds. */
 const WITHDRAW_MS = 30_000;
 
-/** Tries to own. Throws {@link FencepostError}. */
+/** Waits in the queue, or asks once. Throws {@link FencepostError}. */
 export async function acquire(ports: AcquirePorts, settings: AcquireSettings): Promise<Granted | NotGranted> {
-  const { timeline, surroundings } = ports;
-  const startMs = timeline.now().monotonicMs;
-  const passedMs = (): number => timeline.now().monotonicMs - startMs;
-  let pauseMs = FIRST_PAUSE_MS;
+  const startMs = ports.timeline.now().monotonicMs;
+  const passedMs = (): number => ports.timeline.now().monotonicMs - startMs;
+  /** Nobody waits longer than this, whatever happens. */
+  const endsAtMs = startMs + settings.waitMs + ports.callTimeoutMs;
+  if (ports.transport.seenRevision === ZERO_REVISION) await readHeader(ports, settings, ports.callTimeoutMs);
   let seen = ZERO_REVISION;
   for (;;) {
     throwIfAborted(settings.signal);
-    const limitMs = Math.min(ports.callTimeoutMs, settings.waitMs + ports.callTimeoutMs - passedMs());
-    const attempt = await attemptOnce(ports, settings, seen, limitMs);
-    switch (attempt.type) {
-      case 'granted':
-        return attempt;
-      case 'notGranted':
-        if (passedMs() >= settings.waitMs) return attempt;
-        break;
-      case 'again':
-        if (passedMs() >= settings.waitMs + ports.callTimeoutMs) throw attempt.error;
-        seen = attempt.seen;
-        break;
-    }
-    const delayMs = pauseMs * (0.5 + surroundings.random() / 2);
-    const untilOverMs = attempt.type === 'notGranted' ? settings.waitMs - passedMs() : Infinity;
-    await pause(surroundings, Math.max(0, Math.min(delayMs, untilOverMs)), settings.signal);
-    pauseMs = Math.min(pauseMs * 1.5, MAX_PAUSE_MS);
+    const { seenRevision } = ports.transport;
+    const attempt = await attempts(ports, settings, endsAtMs, {
+      requestId: ports.surroundings.newRequestId(),
+      seenRevision: seen > seenRevision ? seen : seenRevision,
+      waitMs: Math.ceil(Math.max(0, settings.waitMs - passedMs())),
+    });
+    if (attempt.type !== 'again') return attempt;
+    if (ports.timeline.now().monotonicMs >= endsAtMs) throw attempt.error;
+    seen = attempt.seen;
+    await pauseBriefly(ports, settings);
   }
 }
 
-async function attemptOnce(
+/** Calls with one request id until it is granted, refused or over. It is withdrawn unless its grant is handed out. */
+async function attempts(
   ports: AcquirePorts,
   settings: AcquireSettings,
-  seen: Revision,
-  limitMs: number,
+  endsAtMs: number,
+  asked: Asked,
 ): Promise<Attempt> {
-  const { transport, timeline, surroundings } = ports;
-  const endsAtMs = timeline.now().monotonicMs + limitMs;
-  if (transport.seenRevision === ZERO_REVISION) await readHeader(ports, settings, limitMs);
-  const requestId = surroundings.newRequestId();
-  const call: AcquireCall = {
-    type: 'acquire',
-    domain: settings.domain,
-    requestId,
-    holder: ports.holder,
-    ttlMs: settings.ttlMs,
-    metadata: settings.metadata,
-    seenRevision: seen > transport.seenRevision ? seen : transport.seenRevision,
-  };
-  const leftForCallMs = Math.max(1, endsAtMs - timeline.now().monotonicMs);
-  const outcome = await abortable(transport.call(call, leftForCallMs), settings.signal);
+  let known = false;
   const giveBack = (): void => {
-    withdraw(ports, settings.domain, requestId);
+    withdraw(ports, settings.domain, asked.requestId);
   };
-  if (outcome.type === 'failed') {
-    const { error, revision } = outcome;
-    if (error.outcome === 'unknown') giveBack();
-    if (error.code === 'REQUEST_TOO_OLD') return { type: 'again', error, seen: revision };
-    throw error;
-  }
-  const { answer, header, sentAt } = outcome;
-  switch (answer.outcome.type) {
-    case 'notGranted':
-      return answer.outcome;
-    case 'ended':
-      // An earlier copy of this call was granted, its answer got lost, and that lease is over.
-      return {
-        type: 'again',
-        error: new FencepostError(
-          'NOT_GRANTED',
-          `${settings.domain}: the grant was over (${answer.outcome.ended.reason}) before it was known.`,
-        ),
-        seen,
-      };
-    case 'granted': {
-      const { lease } = answer.outcome;
-      if (header === undefined || answer.requestId !== requestId || lease.domain !== settings.domain) {
-        giveBack();
-        throw new FencepostError(
-          'UNEXPECTED_ANSWER',
-          `The answer to the acquire of ${settings.domain} is that of another call, or lacks its header.`,
-        );
+  for (;;) {
+    const leftMs = endsAtMs - ports.timeline.now().monotonicMs;
+    const limitMs = Math.max(1, Math.min(ports.callTimeoutMs, leftMs));
+    const outcome = await abortable(ports.transport.call(callOf(ports, settings, asked), limitMs), settings.signal);
+    if (outcome.type === 'failed') {
+      const { error, revision } = outcome;
+      // A place in the queue outlives a failover: the same id is asked for again for as long as the wait lasts.
+      if (error.retryable && settings.waitMs > 0 && leftMs > limitMs && settings.signal?.aborted !== true) {
+        known ||= error.outcome === 'unknown';
+        await pauseBriefly(ports, settings);
+        continue;
       }
-      try {
-        const confirmedAt = await confirmed(ports, lease, sentAt, endsAtMs, settings.signal);
-        throwIfAborted(settings.signal);
-        return { type: 'granted', lease, header, sentAt: confirmedAt };
-      } catch (error) {
-        giveBack();
-        throw error;
+      if (known || error.outcome === 'unknown') giveBack();
+      if (error.code === 'REQUEST_TOO_OLD') return { type: 'again', error, seen: revision };
+      throw error;
+    }
+    const { answer, header, sentAt } = outcome;
+    switch (answer.outcome.type) {
+      case 'queued':
+        known = true;
+        if (settings.signal?.aborted === true || leftMs <= limitMs) {
+          giveBack();
+          throwIfAborted(settings.signal);
+          return queuedTooLong(answer.outcome);
+        }
+        continue;
+      case 'notGranted':
+        // An earlier copy may still be under way.
+        if (known) giveBack();
+        return answer.outcome;
+      case 'ended':
+        return { type: 'again', error: overBefore(settings.domain, answer.outcome.ended.reason), seen: ZERO_REVISION };
+      case 'granted': {
+        const { lease } = answer.outcome;
+        if (
+          header === undefined ||
+          answer.requestId !== asked.requestId ||
+          (settings.slots === 1 ? lease.domain : nameOf(lease.domain)) !== settings.domain
+        ) {
+          giveBack();
+          throw new FencepostError(
+            'UNEXPECTED_ANSWER',
+            `The answer to the acquire of ${settings.domain} is that of another call, or lacks its header.`,
+          );
+        }
+        try {
+          const confirmedAt = await confirmed(ports, lease, sentAt, endsAtMs, settings.signal);
+          throwIfAborted(settings.signal);
+          return { type: 'granted', lease, header, sentAt: confirmedAt };
+        } catch (error) {
+          giveBack();
+          throw error;
+        }
       }
     }
   }
+}
+
+function callOf(ports: AcquirePorts, settings: AcquireSettings, asked: Asked): AcquireCall {
+  const { domain, ttlMs, metadata, coolDownMs, slots } = settings;
+  return { type: 'acquire', domain, holder: ports.holder, ttlMs, metadata, coolDownMs, slots, ...asked };
+}
+
+/** The cluster still said "queued" when this client's own time was over. */
+function queuedTooLong({ position, current }: { position: number; current: LeaseView | undefined }): NotGranted {
+  return { type: 'notGranted', reason: 'wait_over', current, queueLength: position, coolDownLeftMs: 0 };
+}
+
+/** An earlier copy of the call was granted and its answer got lost, or the place in the queue was lost. */
+function overBefore(domain: Domain, reason: EndReason): FencepostError {
+  return new FencepostError('NOT_GRANTED', `${domain}: the request was over (${reason}) before a grant was known.`);
 }
 
 /**
@@ -208,14 +222,14 @@ async function abortable<C extends Parameters<Transport['call']>[0]>(
   }
 }
 
-function pause(surroundings: Surroundings, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+function pauseBriefly({ surroundings }: AcquirePorts, { signal }: AcquireSettings): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       cancel();
       signal?.removeEventListener('abort', end);
       resolve();
     };
-    const cancel = surroundings.timers.set(delayMs, end);
+    const cancel = surroundings.timers.set(PAUSE_MS * (0.5 + surroundings.random() / 2), end);
     signal?.addEventListener('abort', end, { once: true });
   });
 }

@@ -1,6 +1,6 @@
 /** What callers may ask for, with units, ranges and defaults; and the checks, which report every fault at once. */
 import { hostname } from 'node:os';
-import { domainFault } from '../base/domain.js';
+import { domainFault, leasedDomainFault, MAX_COUNTING_NAME_BYTES, MAX_SLOTS } from '../base/domain.js';
 import { isNodeId } from '../base/ids.js';
 import type { Domain, NodeId } from '../base/ids.js';
 import type { Metadata } from '../base/api.js';
@@ -8,9 +8,11 @@ import {
   DEFAULT_CALL_MS,
   DEFAULT_TTL_MS,
   MAX_CALL_MS,
+  MAX_COOL_DOWN_MS,
   MAX_HOLDER_BYTES,
   MAX_METADATA_BYTES,
   MAX_TTL_MS,
+  MAX_WAIT_MS,
 } from '../base/limits.js';
 import type { Revision } from '../base/revision.js';
 import { utf8Length } from '../base/utf8.js';
@@ -39,13 +41,24 @@ export interface AcquireOptions {
    */
   readonly ttlMs?: number;
   /**
-   * How long to try while another holds the domain, in milliseconds; 0 to 86 400 000. Default: 0, one try. There is no
-   * queue yet: the client asks again, at irregular intervals up to a second, each time under a new request id.
+   * How long to wait in the domain's queue while another holds it, in milliseconds; 0 to 86 400 000. Default: 0, do not
+   * wait. First come, first served.
    *
-   * When no node answers, the error comes after `callTimeoutMs`, however long `waitMs` is. An acquire never takes longer
-   * than `waitMs` and one `callTimeoutMs` together.
+   * While nobody answers, the place in the queue is kept for five seconds. An acquire never takes longer than `waitMs` and
+   * one `callTimeoutMs` together.
    */
   readonly waitMs?: number;
+  /**
+   * How long the domain stays closed if this lease expires (not when it is released), in milliseconds; 0 to 600 000.
+   * Default: 0. For resources that cannot compare tokens.
+   */
+  readonly coolDownMs?: number;
+  /**
+   * 1: the domain has one holder. n > 1, up to 1 000: any one of n slots of this name; the lease's domain is then
+   * `<name>#0` to `<name>#<n-1>`, each with an order of tokens of its own. The first acquire of a name fixes n for good.
+   * Default: 1.
+   */
+  readonly slots?: number;
   /** Shown to operators with the lease; keys and values together at most 4 096 bytes. Default: none. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** Gives the attempt up when it aborts; what may have been granted is withdrawn. Default: none. */
@@ -64,13 +77,14 @@ export interface AcquireSettings {
   readonly domain: Domain;
   readonly ttlMs: number;
   readonly waitMs: number;
+  readonly coolDownMs: number;
+  readonly slots: number;
   readonly metadata: Metadata;
   readonly signal: AbortSignal | undefined;
 }
 
 const MAX_ENDPOINTS = 100;
 const MIN_CALL_MS = 100;
-const MAX_WAIT_MS = 86_400_000;
 const ENDPOINT = /^(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/[\]]+):(\d{1,5})$/;
 
 /** Checks the options of a client. */
@@ -102,12 +116,18 @@ export function clientSettings(options: ConnectOptions): ClientSettings {
 
 /** Checks what an acquire asks for. */
 export function acquireSettings(domain: string, options: AcquireOptions): AcquireSettings {
-  const { ttlMs = DEFAULT_TTL_MS, waitMs = 0, metadata = {}, signal } = options;
+  const { ttlMs = DEFAULT_TTL_MS, waitMs = 0, coolDownMs = 0, slots = 1, metadata = {}, signal } = options;
   const faults = domainFaults(domain);
   if (!isInteger(ttlMs, 1, MAX_TTL_MS))
     faults.push(`ttlMs must be an integer from 1 to ${MAX_TTL_MS}, not ${show(ttlMs)}`);
   if (!isInteger(waitMs, 0, MAX_WAIT_MS))
     faults.push(`waitMs must be an integer from 0 to ${MAX_WAIT_MS}, not ${show(waitMs)}`);
+  if (!isInteger(coolDownMs, 0, MAX_COOL_DOWN_MS))
+    faults.push(`coolDownMs must be an integer from 0 to ${MAX_COOL_DOWN_MS}, not ${show(coolDownMs)}`);
+  if (!isInteger(slots, 1, MAX_SLOTS))
+    faults.push(`slots must be an integer from 1 to ${MAX_SLOTS}, not ${show(slots)}`);
+  if (slots > 1 && domain.length > MAX_COUNTING_NAME_BYTES)
+    faults.push(`domain ${show(domain)} has more than the ${MAX_COUNTING_NAME_BYTES} bytes of a name with slots`);
   const pairs = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
   if (pairs.some((pair) => pair.some((text: unknown) => typeof text !== 'string' || !text.isWellFormed()))) {
     faults.push('metadata must have well-formed text as keys and values');
@@ -115,18 +135,18 @@ export function acquireSettings(domain: string, options: AcquireOptions): Acquir
     faults.push(`metadata has more than ${MAX_METADATA_BYTES} bytes, keys and values together`);
   }
   refuse('acquire', faults);
-  return { domain: domain as Domain, ttlMs, waitMs, metadata: pairs, signal };
+  return { domain: domain as Domain, ttlMs, waitMs, coolDownMs, slots, metadata: pairs, signal };
 }
 
-/** Checks a domain. */
+/** Checks what a lease may be of: a domain, or a slot. */
 export function checkedDomain(domain: string): Domain {
-  refuse('call', domainFaults(domain));
+  refuse('call', domainFaults(domain, leasedDomainFault));
   return domain as Domain;
 }
 
 /** Checks a domain and a token. */
 export function checkedLease(domain: string, token: bigint): { domain: Domain; token: Revision } {
-  const faults = domainFaults(domain);
+  const faults = domainFaults(domain, leasedDomainFault);
   if (typeof token !== 'bigint' || token < 1n || token > BigInt(Number.MAX_SAFE_INTEGER)) {
     faults.push(`token must be a bigint from 1 to 2^53 - 1, not ${show(token)}`);
   }
@@ -144,8 +164,8 @@ function defaultHolder(): string {
   return `${hostname()}/pid-${process.pid}`;
 }
 
-function domainFaults(domain: string): string[] {
-  const fault = typeof domain === 'string' ? domainFault(domain) : 'must be text';
+function domainFaults(domain: string, faultOf: (text: string) => string | undefined = domainFault): string[] {
+  const fault = typeof domain === 'string' ? faultOf(domain) : 'must be text';
   return fault === undefined ? [] : [`domain ${show(domain)} ${fault}`];
 }
 

@@ -180,7 +180,9 @@ export type StateRecord =
 
 /** Names a record. */
 export type RecordKey =
-  | { readonly type: 'domain' | 'coolDown' | 'counting'; readonly domain: Domain }
+  | { readonly type: 'domain'; readonly domain: Domain }
+  | { readonly type: 'coolDown'; readonly domain: Domain }
+  | { readonly type: 'counting'; readonly domain: Domain }
   | { readonly type: 'waiter'; readonly queuedAt: Revision }
   | { readonly type: 'finished'; readonly lastRevision: Revision };
 

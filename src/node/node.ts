@@ -9,7 +9,6 @@ import type { BootId, DirectoryId, Incarnation } from '../base/ids.js';
 import {
   CUT_BYTES,
   CUT_MS,
-  FINISHED_REQUESTS,
   LOG_KEEP_BYTES,
   LOG_KEEP_TRANSFER_BYTES,
   MAX_APPEND_BYTES,
@@ -19,6 +18,8 @@ import {
   MAX_TTL_MS,
   MAX_UNAPPLIED_ENTRIES,
   MAX_UNCOMMITTED_BYTES,
+  STATE_LIMITS,
+  WAITER_GRACE_MS,
 } from '../base/limits.js';
 import { createForming, FORMAT } from '../replica/forming.js';
 import type { Store } from '../replica/ports.js';
@@ -156,7 +157,7 @@ export class Node {
       form,
       floor: floor === 0 ? undefined : floor,
       holdMs,
-      limits: { finishedRequests: FINISHED_REQUESTS },
+      limits: STATE_LIMITS,
       incarnation: hexId() as Incarnation,
       genesis,
     });
@@ -305,6 +306,7 @@ export class Node {
       logKeepBytes: LOG_KEEP_BYTES,
       logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
       maxHeldCalls: MAX_HELD_CALLS,
+      waiterGraceMs: WAITER_GRACE_MS,
       seed: randomBytes(4).readUInt32LE(),
     };
   }

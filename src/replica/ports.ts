@@ -3,7 +3,7 @@
  * memory (`testing/`) that injects faults, and one suite that both pass.
  */
 import type { Header } from '../base/api.js';
-import type { Command } from '../lease/types.js';
+import type { Command } from '../lease/commands.js';
 import type { LogWrite } from '../raft/types.js';
 import type { CallId, CallResult, Cut, Effect, Loaded, SnapshotChunk } from './types.js';
 

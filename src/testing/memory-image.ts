@@ -229,7 +229,16 @@ function removeRecord(table: MemoryTable, key: RecordKey): void {
 }
 
 function nameOf(key: RecordKey): string {
-  return key.type === 'domain' ? `d${key.domain}` : `f${String(key.lastRevision).padStart(16, '0')}`;
+  switch (key.type) {
+    case 'domain':
+    case 'coolDown':
+    case 'counting':
+      return `${key.type} ${key.domain}`;
+    case 'waiter':
+      return `waiter ${String(key.queuedAt).padStart(16, '0')}`;
+    case 'finished':
+      return `finished ${String(key.lastRevision).padStart(16, '0')}`;
+  }
 }
 
 function recordDigest(record: StateRecord): Digest {

@@ -55,8 +55,8 @@ export class Peer {
   }
 
   /** Queues a client's call; false when there is no room. */
-  forward({ id, principal, timeoutMs, call }: Forward): boolean {
-    return this.#lanes.forward.send(partFrame(encodeForwardedCall({ id, principal, timeoutMs, call })));
+  forward({ id, principal, timeoutMs, holdMs, call }: Forward): boolean {
+    return this.#lanes.forward.send(partFrame(encodeForwardedCall({ id, principal, timeoutMs, holdMs, call })));
   }
 
   /** Tells the peer that a call's client has gone. */

@@ -1,8 +1,27 @@
 /** Answers → response messages: what a server sends. */
-import type { Answer, EndedView, EndReason, Header, LeaseState, LeaseView, MemberView, RoleView } from '../base/api.js';
+import type {
+  Answer,
+  EndedView,
+  EndReason,
+  GetAnswer,
+  Header,
+  LeaseState,
+  LeaseView,
+  MemberView,
+  NotGrantedReason,
+  RoleView,
+} from '../base/api.js';
 import { unreachable } from '../base/assert.js';
 import { wireRef } from './public-request.js';
-import type { WireEnded, WireHeader, WireLease, WireLive, WireMember, WireResponse } from './public-types.js';
+import type {
+  WireDomain,
+  WireEnded,
+  WireHeader,
+  WireLease,
+  WireLive,
+  WireMember,
+  WireResponse,
+} from './public-types.js';
 
 /** An answer with what is around it. */
 export interface PublicResponse {
@@ -22,6 +41,7 @@ export const END_REASONS = {
   force_released: 'END_REASON_FORCE_RELEASED',
   earlier_history: 'END_REASON_EARLIER_HISTORY',
   never_granted: 'END_REASON_NEVER_GRANTED',
+  left_queue: 'END_REASON_LEFT_QUEUE',
 } as const satisfies Record<EndReason, string>;
 
 /** By the names in the files. */
@@ -35,8 +55,12 @@ export const ROLES = {
 /** By the names in the files. */
 export const NOT_GRANTED_REASONS = {
   held: 'NOT_GRANTED_REASON_HELD',
+  wait_over: 'NOT_GRANTED_REASON_WAIT_OVER',
+  queue_full: 'NOT_GRANTED_REASON_QUEUE_FULL',
+  cool_down: 'NOT_GRANTED_REASON_COOL_DOWN',
+  slots_differ: 'NOT_GRANTED_REASON_SLOTS_DIFFER',
   recovering: 'NOT_GRANTED_REASON_RECOVERING',
-} as const;
+} as const satisfies Record<NotGrantedReason, string>;
 
 /** The response message of an answer. */
 export function responseOf({ header: of, answer, version }: PublicResponse): WireResponse {
@@ -47,10 +71,14 @@ export function responseOf({ header: of, answer, version }: PublicResponse): Wir
       switch (outcome.type) {
         case 'granted':
           return { type: answer.type, message: { header, requestId, granted: wireLease(outcome.lease) } };
+        case 'queued': {
+          const queued = { position: outcome.position, current: wireLeaseOrNull(outcome.current) };
+          return { type: answer.type, message: { header, requestId, queued } };
+        }
         case 'notGranted': {
-          const current = outcome.current === undefined ? null : wireLease(outcome.current);
+          const { queueLength, coolDownLeftMs } = outcome;
           const reason = NOT_GRANTED_REASONS[outcome.reason];
-          const notGranted = { reason, current, queueLength: 0, coolDownLeftMs: 0 };
+          const notGranted = { reason, current: wireLeaseOrNull(outcome.current), queueLength, coolDownLeftMs };
           return { type: answer.type, message: { header, requestId, notGranted } };
         }
         case 'ended':
@@ -76,17 +104,8 @@ export function responseOf({ header: of, answer, version }: PublicResponse): Wir
         ? { type: answer.type, message: { header, current: wireLive(outcome) } }
         : { type: answer.type, message: { header, ended: wireEnded(outcome.ended) } };
     }
-    case 'get': {
-      const domain = {
-        name: answer.domain,
-        lease: answer.lease === undefined ? null : wireLease(answer.lease),
-        leftMs: answer.leftMs,
-        queueLength: 0,
-        waiters: [],
-        coolDownLeftMs: 0,
-      };
-      return { type: answer.type, message: { header, domain } };
-    }
+    case 'get':
+      return { type: answer.type, message: { header, domain: wireDomain(answer) } };
     case 'forceRelease': {
       const currentToken = BigInt(answer.currentToken);
       return { type: answer.type, message: { released: answer.released, currentToken } };
@@ -139,6 +158,25 @@ function wireLease(lease: LeaseView): WireLease {
     metadata: Object.fromEntries(lease.metadata),
     ttlMs: lease.ttlMs,
     grantedAtUnixMs: BigInt(lease.grantedAtUnixMs),
+  };
+}
+
+function wireLeaseOrNull(lease: LeaseView | undefined): WireLease | null {
+  return lease === undefined ? null : wireLease(lease);
+}
+
+function wireDomain({ domain, lease, leftMs, queueLength, waiters, coolDownLeftMs }: GetAnswer): WireDomain {
+  return {
+    name: domain,
+    lease: wireLeaseOrNull(lease),
+    leftMs,
+    queueLength,
+    waiters: waiters.map(({ holder, metadata, queuedAtUnixMs }) => ({
+      holder,
+      metadata: Object.fromEntries(metadata),
+      queuedAtUnixMs: BigInt(queuedAtUnixMs),
+    })),
+    coolDownLeftMs,
   };
 }
 

@@ -4,10 +4,17 @@
  */
 import type { AcquireCall, Call, Freshness, LeaseRef, Metadata } from '../base/api.js';
 import { unreachable } from '../base/assert.js';
-import { domainFault } from '../base/domain.js';
+import { domainFault, leasedDomainFault, MAX_COUNTING_NAME_BYTES, MAX_SLOTS } from '../base/domain.js';
 import { isNodeId, parseRequestId } from '../base/ids.js';
 import type { Domain, NodeId, RequestId } from '../base/ids.js';
-import { MAX_HOLDER_BYTES, MAX_METADATA_BYTES, MAX_NOTE_BYTES, MAX_RENEW_LEASES } from '../base/limits.js';
+import {
+  MAX_COOL_DOWN_MS,
+  MAX_HOLDER_BYTES,
+  MAX_METADATA_BYTES,
+  MAX_NOTE_BYTES,
+  MAX_RENEW_LEASES,
+  MAX_WAIT_MS,
+} from '../base/limits.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
 import { utf8Length } from '../base/utf8.js';
@@ -76,7 +83,7 @@ function callOf(request: ReadableRequest, limits: TtlLimits, faults: string[]): 
     case 'get':
       return {
         type: request.type,
-        domain: domain('domain', request.message.domain, faults),
+        domain: leasedDomain('domain', request.message.domain, faults),
         freshness: freshness(request.message.freshness, faults),
       };
     case 'forceRelease':
@@ -91,20 +98,27 @@ function callOf(request: ReadableRequest, limits: TtlLimits, faults: string[]): 
 }
 
 function acquire(message: WireAcquireRequest, limits: TtlLimits, faults: string[]): ParsedAcquire {
+  const { waitMs, coolDownMs } = message;
   const call: ParsedAcquire = {
     type: 'acquire',
     domain: domain('domain', message.domain, faults),
     requestId: message.requestId === '' ? undefined : requestId(message.requestId, faults),
     holder: sized('holder', message.holder, MAX_HOLDER_BYTES, faults),
     ttlMs: ttl(message.ttlMs, limits, faults),
+    waitMs,
     metadata: metadata(message.metadata, faults),
+    coolDownMs,
+    slots: Math.max(1, message.slots),
     seenRevision: seenRevision(message.seenRevision, faults),
   };
-  if (message.waitMs !== 0) faults.push(`wait_ms is ${message.waitMs}; this version has no queue, it must be 0`);
-  if (message.coolDownMs !== 0) {
-    faults.push(`cool_down_ms is ${message.coolDownMs}; this version has no cool-down, it must be 0`);
+  if (waitMs > MAX_WAIT_MS) faults.push(`wait_ms is ${waitMs}; it must be from 0 to ${MAX_WAIT_MS}`);
+  if (coolDownMs > MAX_COOL_DOWN_MS) {
+    faults.push(`cool_down_ms is ${coolDownMs}; it must be from 0 to ${MAX_COOL_DOWN_MS}`);
   }
-  if (message.slots > 1) faults.push(`slots is ${message.slots}; this version has no slots, it must be 0 or 1`);
+  if (message.slots > MAX_SLOTS) faults.push(`slots is ${message.slots}; it must be from 0 to ${MAX_SLOTS}`);
+  if (message.slots > 1 && message.domain.length > MAX_COUNTING_NAME_BYTES) {
+    faults.push(`domain has ${message.domain.length} bytes; a name with slots has at most ${MAX_COUNTING_NAME_BYTES}`);
+  }
   return call;
 }
 
@@ -124,7 +138,7 @@ function leases(message: WireRenewRequest, faults: string[]): readonly LeaseRef[
 function forceRelease(message: WireForceReleaseRequest, faults: string[]): ParsedCall {
   return {
     type: 'forceRelease',
-    domain: domain('domain', message.domain, faults),
+    domain: leasedDomain('domain', message.domain, faults),
     token: token('token', message.token, faults),
     note: sized('note', message.note, MAX_NOTE_BYTES, faults),
   };
@@ -135,11 +149,20 @@ function lease(field: string, ref: WireLeaseRef | null, faults: string[]): Lease
     faults.push(`${field} is missing`);
     return { domain: '' as Domain, token: ZERO_REVISION };
   }
-  return { domain: domain(`${field}.domain`, ref.domain, faults), token: token(`${field}.token`, ref.token, faults) };
+  return {
+    domain: leasedDomain(`${field}.domain`, ref.domain, faults),
+    token: token(`${field}.token`, ref.token, faults),
+  };
 }
 
 function domain(field: string, value: string, faults: string[]): Domain {
   const fault = domainFault(value);
+  if (fault !== undefined) faults.push(`${field} ${fault}`);
+  return value as Domain;
+}
+
+function leasedDomain(field: string, value: string, faults: string[]): Domain {
+  const fault = leasedDomainFault(value);
   if (fault !== undefined) faults.push(`${field} ${fault}`);
   return value as Domain;
 }

@@ -7,15 +7,18 @@ import type {
   Answer,
   EndedView,
   EndReason,
+  GetAnswer,
   Header,
   LeaseRef,
   LeaseState,
   LeaseView,
   MemberView,
+  Metadata,
+  NotGrantedReason,
   RoleView,
 } from '../base/api.js';
 import { unreachable } from '../base/assert.js';
-import { domainFault } from '../base/domain.js';
+import { leasedDomainFault } from '../base/domain.js';
 import { isHexId, isNodeId, parseRequestId } from '../base/ids.js';
 import type { DirectoryId, Domain, Incarnation, NodeId } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
@@ -45,6 +48,9 @@ const ENDED_SOMEHOW: EndedView = {
   note: '',
   currentToken: ZERO_REVISION,
 };
+
+/** What an outcome is that this version does not know. */
+const NOTHING_SAID = { reason: 0, current: null, queueLength: 0, coolDownLeftMs: 0 };
 
 /** The answer in a response message. Throws {@link UnexpectedResponse}. */
 export function readResponse(response: WireResponse): PublicResponse {
@@ -94,11 +100,17 @@ function readAcquire(message: WireAcquireResponse): AcquireAnswer {
   const outcome = (): AcquireAnswer['outcome'] => {
     if (message.granted !== undefined) return { type: 'granted', lease: readLease(message.granted) };
     if (message.ended !== undefined) return { type: 'ended', ended: readEnded(message.ended) };
-    const { reason, current } = message.notGranted ?? { reason: 0, current: message.queued?.current ?? null };
+    if (message.queued !== undefined) {
+      const { position, current } = message.queued;
+      return { type: 'queued', position, current: current === null ? undefined : readLease(current) };
+    }
+    const { reason, current, queueLength, coolDownLeftMs } = message.notGranted ?? NOTHING_SAID;
     return {
       type: 'notGranted',
-      reason: reason === NOT_GRANTED_REASONS.recovering ? 'recovering' : 'held',
+      reason: known<NotGrantedReason>(NOT_GRANTED_REASONS, reason) ?? 'held',
       current: current === null ? undefined : readLease(current),
+      queueLength,
+      coolDownLeftMs,
     };
   };
   return { type: 'acquire', requestId, outcome: outcome() };
@@ -123,7 +135,7 @@ function readLease(lease: WireLease): LeaseView {
   return {
     ...readRef(lease),
     holder: lease.holder,
-    metadata: Object.entries(lease.metadata).sort(([left], [right]) => (left < right ? -1 : 1)),
+    metadata: readMetadata(lease.metadata),
     ttlMs: lease.ttlMs,
     grantedAtUnixMs: integer('grantedAtUnixMs', lease.grantedAtUnixMs),
   };
@@ -135,10 +147,25 @@ function readRef(ref: WireLeaseRef): LeaseRef {
   return { domain: domain('domain', ref.domain), token };
 }
 
-function readDomain(of: WireDomain | null): { domain: Domain; lease: LeaseView | undefined; leftMs: number } {
+function readDomain(of: WireDomain | null): Omit<GetAnswer, 'type'> {
   if (of === null) throw new UnexpectedResponse('domain', 'is missing');
-  const lease = of.lease === null ? undefined : readLease(of.lease);
-  return { domain: domain('name', of.name), lease, leftMs: of.leftMs };
+  const { leftMs, queueLength, coolDownLeftMs } = of;
+  return {
+    domain: domain('name', of.name),
+    lease: of.lease === null ? undefined : readLease(of.lease),
+    leftMs,
+    queueLength,
+    waiters: of.waiters.map(({ holder, metadata, queuedAtUnixMs }) => ({
+      holder,
+      metadata: readMetadata(metadata),
+      queuedAtUnixMs: integer('queuedAtUnixMs', queuedAtUnixMs),
+    })),
+    coolDownLeftMs,
+  };
+}
+
+function readMetadata(metadata: WireLease['metadata']): Metadata {
+  return Object.entries(metadata).sort(([left], [right]) => (left < right ? -1 : 1));
 }
 
 function readHeader(header: WireHeader): Header {
@@ -216,7 +243,7 @@ function incarnation(value: string): Incarnation | '' {
 }
 
 function domain(field: string, value: string): Domain {
-  const fault = domainFault(value);
+  const fault = leasedDomainFault(value);
   if (fault !== undefined) throw new UnexpectedResponse(field, fault);
   return value as Domain;
 }

@@ -111,7 +111,7 @@ export interface WireEnded {
 export interface WireLive {
   readonly ttlMs: number;
 }
-/** Queued: from a version with queues, and read as "not granted". */
+/** Queued. */
 export interface WireQueued {
   readonly position: number;
   readonly current: WireLease | null;

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
-import type { AcquireAnswer } from '../../base/api.js';
+import type { AcquireAnswer, NotGrantedReason } from '../../base/api.js';
+import { MAX_SLOTS } from '../../base/domain.js';
 import type { Domain, RequestId } from '../../base/ids.js';
-import { DEFAULT_TTL_MS, MAX_HOLDER_BYTES, MAX_TTL_MS } from '../../base/limits.js';
+import { DEFAULT_TTL_MS, MAX_COOL_DOWN_MS, MAX_HOLDER_BYTES, MAX_TTL_MS, MAX_WAIT_MS } from '../../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../../base/revision.js';
 import { FencepostError } from '../../client/errors.js';
 import type { Cluster } from '../cluster.js';
@@ -14,8 +15,14 @@ import { EXIT, type Io } from '../io.js';
 import { print } from '../print.js';
 import { endedJson, endedRows, leaseJson, leaseRows } from '../views.js';
 
-const HELD = 'the domain is held by the lease below; it ends when it is released or not renewed in time';
-const RECOVERING = 'the cluster holds grants back after a restore; repeat later';
+const WHY: Readonly<Record<NotGrantedReason, string>> = {
+  held: 'the domain is held by the lease below; it ends when it is released or not renewed in time',
+  wait_over: 'the domain was held for as long as --wait-ms says',
+  queue_full: 'as many as may wait for the domain do so already',
+  cool_down: 'the domain is closed for a while, because its last lease expired',
+  slots_differ: 'the name is in use with another number of slots, and that never changes; take another name',
+  recovering: 'the cluster holds grants back after a restore; repeat later',
+};
 
 /** What stands for the TTL that the cluster is configured with. */
 const CLUSTERS_DEFAULT = 0;
@@ -28,6 +35,17 @@ export const spec: CommandSpec = {
       flag: 'ttl-ms',
       value: 'MS',
       about: `how long the lease lives without a renewal (default: the cluster's, ${DEFAULT_TTL_MS} unless configured)`,
+    },
+    { flag: 'wait-ms', value: 'MS', about: 'how long to wait in the queue while another holds the domain (default 0)' },
+    {
+      flag: 'slots',
+      value: 'N',
+      about: 'any one of N slots of this name; the first acquire fixes N (default 1: exclusive)',
+    },
+    {
+      flag: 'cool-down-ms',
+      value: 'MS',
+      about: 'how long the domain stays closed if the lease expires, for resources that compare no tokens (default 0)',
     },
     { flag: 'holder', value: 'NAME', about: 'shown to operators (default user@host)' },
     { flag: 'meta', value: 'KEY=VALUE', about: 'shown to operators; may be repeated', many: true },
@@ -47,8 +65,11 @@ export const spec: CommandSpec = {
         asked.requestId === undefined ? await greatestRevision(cluster, asked.domain) : asked.seenRevision;
       const json = input.has('json');
       try {
-        const { answer } = await cluster.call({ ...asked, type: 'acquire', requestId, seenRevision });
-        return show(answer, seenRevision, json, io);
+        for (;;) {
+          const { answer } = await cluster.call({ ...asked, type: 'acquire', requestId, seenRevision });
+          // One call is held for a bounded time; the place in the queue is kept by calling again.
+          if (answer.outcome.type !== 'queued') return show(requestId, answer.outcome, seenRevision, json, io);
+        }
       } catch (error) {
         if (!(error instanceof FencepostError)) throw error;
         return printFailure(io, json, 'acquire', error, {
@@ -81,6 +102,9 @@ function read(input: Input) {
     holder,
     metadata: [...metadata].sort(([a], [b]) => (a < b ? -1 : 1)),
     ttlMs: input.integer('ttl-ms', 1, MAX_TTL_MS) ?? CLUSTERS_DEFAULT,
+    waitMs: input.integer('wait-ms', 0, MAX_WAIT_MS) ?? 0,
+    slots: input.integer('slots', 1, MAX_SLOTS) ?? 1,
+    coolDownMs: input.integer('cool-down-ms', 0, MAX_COOL_DOWN_MS) ?? 0,
     requestId,
     seenRevision: seenRevision ?? ZERO_REVISION,
   };
@@ -99,7 +123,9 @@ async function greatestRevision(cluster: Cluster, domain: Domain): Promise<Revis
   }
 }
 
-function show({ requestId, outcome }: AcquireAnswer, seen: Revision, json: boolean, io: Io): number {
+type Outcome = Exclude<AcquireAnswer['outcome'], { readonly type: 'queued' }>;
+
+function show(requestId: RequestId, outcome: Outcome, seen: Revision, json: boolean, io: Io): number {
   const seenRevision = String(seen);
   switch (outcome.type) {
     case 'granted':
@@ -111,7 +137,7 @@ function show({ requestId, outcome }: AcquireAnswer, seen: Revision, json: boole
       ]);
       return EXIT.ok;
     case 'notGranted': {
-      const { current, reason } = outcome;
+      const { current, reason, queueLength, coolDownLeftMs } = outcome;
       print(
         io,
         json,
@@ -120,11 +146,15 @@ function show({ requestId, outcome }: AcquireAnswer, seen: Revision, json: boole
           requestId,
           seenRevision,
           reason,
+          queueLength,
+          coolDownLeftMs,
           current: current === undefined ? null : leaseJson(current),
         },
         [
           ['granted', { text: 'no', tone: 'bad' }],
-          ['why', reason === 'held' ? HELD : RECOVERING],
+          ['why', WHY[reason]],
+          ['waiting', String(queueLength)],
+          ...(coolDownLeftMs === 0 ? [] : [['closed for', `${coolDownLeftMs} ms more`] as const]),
           ...(current === undefined ? [] : leaseRows(current)),
         ],
       );
