@@ -1,7 +1,7 @@
 /** The client: calls, leases and their renewal, over all endpoints of one cluster. */
-import type { Call, Freshness, GetStatusAnswer, LeaseRef } from '../base/api.js';
+import type { Call, Freshness, GetStatusAnswer, LeaseRef, NotGranted } from '../base/api.js';
 import { abortedError, acquire } from './acquire.js';
-import type { AcquirePorts, Granted, NotGranted } from './acquire.js';
+import type { AcquirePorts, Granted } from './acquire.js';
 import type { OpenChannel } from './channel.js';
 import { Timeline } from './clock.js';
 import { FencepostError, NotGrantedError } from './errors.js';

@@ -1,5 +1,6 @@
 /** The client's errors: one class, told apart by `code`. */
 import { ERRORS } from '../base/errors.js';
+import type { NotGrantedReason } from '../base/api.js';
 import type { Failure, Outcome, Reason } from '../base/errors.js';
 import type { EndInfo, LeaseInfo } from './views.js';
 
@@ -55,27 +56,44 @@ export function errorOf(failure: Failure, endpoint: string): FencepostError {
   });
 }
 
-/** Somebody else holds the lease (or grants are held back after a restore) and `waitMs` is over. Code `NOT_GRANTED`. */
+/** The lease was not granted, and `waitMs` is over or waiting does not help. Code `NOT_GRANTED`. */
 export class NotGrantedError extends FencepostError {
   override readonly name = 'NotGrantedError';
-  /** `held`: by the lease in `current`. `recovering`: grants are held back for a while after a restore. */
-  readonly reason: 'held' | 'recovering';
+  /**
+   * `held`, `wait_over`: by the lease in `current`. `queue_full`: as many wait as may. `cool_down`: closed for a while after
+   * an expiry. `slots_differ`: the name has another number of slots. `recovering`: grants are held back after a restore.
+   */
+  readonly reason: NotGrantedReason;
   /** The lease in the way, if there is one. */
   readonly current: LeaseInfo | undefined;
 
-  constructor(domain: string, reason: 'held' | 'recovering', current: LeaseInfo | undefined, waitMs: number) {
-    const why =
-      reason === 'recovering'
-        ? 'the cluster holds grants back for a while after a restore'
-        : `it is held by ${current === undefined ? 'another' : `${JSON.stringify(current.holder)} under token ${current.token}`}`;
-    super(
-      'NOT_GRANTED',
-      waitMs === 0
-        ? `${domain} was not granted: ${why}. Try again later, or let acquire wait (waitMs).`
-        : `${domain} was not granted within waitMs = ${waitMs}: ${why}. Wait longer, or try again later.`,
-    );
+  constructor(domain: string, reason: NotGrantedReason, current: LeaseInfo | undefined, waitMs: number) {
+    super('NOT_GRANTED', `${domain} was not granted${waited(reason, waitMs)}: ${why(reason, current)}.`);
     this.reason = reason;
     this.current = current;
+  }
+}
+
+function waited(reason: NotGrantedReason, waitMs: number): string {
+  return reason === 'wait_over' ? ` within waitMs = ${waitMs}` : '';
+}
+
+/** What is in the way, and what to do about it. */
+function why(reason: NotGrantedReason, current: LeaseInfo | undefined): string {
+  const holder = current === undefined ? 'another' : `${JSON.stringify(current.holder)} under token ${current.token}`;
+  switch (reason) {
+    case 'held':
+      return `it is held by ${holder}. Try again later, or let acquire wait (waitMs)`;
+    case 'wait_over':
+      return `it was held all the time, now by ${holder}. Wait longer, or try again later`;
+    case 'queue_full':
+      return 'as many as may wait for it do so already. Try again later';
+    case 'cool_down':
+      return 'it is closed for a while because its last lease expired. Try again later, or let acquire wait (waitMs)';
+    case 'slots_differ':
+      return 'the name is in use with another number of slots, which never changes. Take another name';
+    case 'recovering':
+      return 'the cluster holds grants back for a while after a restore. Try again later, or let acquire wait (waitMs)';
   }
 }
 
