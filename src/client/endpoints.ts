@@ -129,6 +129,7 @@ export class Endpoints {
         return;
       // The leader's own trouble, to which every other node would pass the call on; and what no repetition cures.
       case 'OVERLOADED':
+      case 'QUOTA_EXCEEDED':
       case 'DISK_FULL':
       case 'TRANSFER_FAILED':
       case 'INVALID_REQUEST':

@@ -72,7 +72,7 @@ export function holdCall(context: Context, leadership: Leadership, served: Serve
 export function letGo(context: Context, leadership: Leadership, served: Served): void {
   if (served.call.type !== 'acquire') return;
   const attachment = leadership.waits.attachments.get(served.call.requestId);
-  if (attachment === undefined || !attachment.calls.delete(served)) return;
+  if (attachment?.calls.delete(served) !== true) return;
   attachment.silentSince = context.time.nowMs;
   attachment.seen = true;
   if (attachment.offered === served) attachment.offered = undefined;

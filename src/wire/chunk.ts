@@ -10,7 +10,8 @@ import { bytes as bytesOf, checkFormat, has, integer, name, part, parts, wellFor
 import { uint64 } from './numbers.js';
 import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
 import type { Fields } from './proto.js';
-import { decodeStateRecord, encodeStateRecord, readSummary, summaryFields } from './state.js';
+import { decodeStateRecord, encodeStateRecord } from './state.js';
+import { readSummary, summaryFields } from './summary.js';
 
 const CHUNK = messageType('SnapshotChunk');
 const CRC_BYTES = 4;

@@ -9,7 +9,7 @@ import { decodeConfiguration, encodeConfiguration } from './configuration.js';
 import { CorruptBytes } from './corrupt.js';
 import { RecordReader, RecordWriter } from './disk-bytes.js';
 import { decodeGenesis, encodeGenesis } from './genesis.js';
-import { decodeSummary, encodeSummary } from './state.js';
+import { decodeSummary, encodeSummary } from './summary.js';
 
 const HARD = { kind: 0x48, format: 1, what: 'the hard-state record' } as const;
 const GENESIS = { kind: 0x47, format: 1, what: 'the Genesis record' } as const;

@@ -1,5 +1,5 @@
 /**
- * Records of the state table ↔ keys and values, and the summary that every cut writes (`record.proto`).
+ * Records of the state table ↔ keys and values (`record.proto`).
  * A key is one tag byte and the name, so the records of one kind lie together and sort by their names as bytes.
  */
 import { assert } from '../base/assert.js';
@@ -7,24 +7,13 @@ import { domainFault, leasedDomainFault } from '../base/domain.js';
 import type { Domain } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
 import { encodeUtf8 } from '../base/utf8.js';
-import type {
-  Asked,
-  CoolDown,
-  FinishedRequest,
-  Lease,
-  RecordKey,
-  StateLimits,
-  StateRecord,
-  StateSummary,
-  Waiter,
-} from '../lease/types.js';
+import type { Asked, CoolDown, FinishedRequest, Lease, RecordKey, StateRecord, Waiter } from '../lease/types.js';
 import { CorruptBytes } from './corrupt.js';
 import {
   checkFormat,
   domain,
   enumName,
   enumNumber,
-  flag,
   has,
   integer,
   leasedDomain,
@@ -33,7 +22,6 @@ import {
   parts,
   positive,
   requestId,
-  revision,
   text,
   token,
   wellFormed,
@@ -49,7 +37,6 @@ const WAITER_RECORD = messageType('WaiterRecord');
 const COOL_DOWN_RECORD = messageType('CoolDownRecord');
 const COUNTING_RECORD = messageType('CountingRecord');
 const FINISHED_RECORD = messageType('FinishedRecord');
-const SUMMARY = messageType('StateSummary');
 
 /** First bytes of the keys: 'd', 'w', 'c', 'n' and 'f'. */
 const TAGS = { domain: 0x64, waiter: 0x77, coolDown: 0x63, counting: 0x6e, finished: 0x66 } as const;
@@ -164,70 +151,6 @@ function readFinishedRecord(named: Extract<RecordKey, { readonly type: 'finished
   return { ...named, requests };
 }
 
-/** The summary as a value of its own. */
-export function encodeSummary(summary: StateSummary): Uint8Array {
-  return encodeFields(SUMMARY, summaryFields(summary));
-}
-
-/** Throws {@link CorruptBytes}. */
-export function decodeSummary(bytes: Uint8Array): StateSummary {
-  return readSummary(decodeFields(SUMMARY, bytes, 'state summary'));
-}
-
-/** The summary as a part of another message. */
-export function summaryFields(summary: StateSummary): Fields {
-  return {
-    format: FORMAT,
-    forgotten: uint64(summary.forgotten, 'forgotten'),
-    holding: summary.holding,
-    limits: limitsFields(summary.limits),
-  };
-}
-
-/** The summary from a part of another message. */
-export function readSummary(fields: Fields): StateSummary {
-  const what = 'state summary';
-  checkFormat(fields, what);
-  return {
-    forgotten: revision(fields, 'forgotten', what),
-    holding: flag(fields, 'holding', what),
-    limits: readLimits(part(fields, 'limits', what), what),
-  };
-}
-
-/** The state machine's limits as a part of another message. */
-export function limitsFields(limits: StateLimits): Fields {
-  const { finishedRequests, queue, leasesPerPrincipal, waitersPerPrincipal, countingNames, prefixes } = limits;
-  return {
-    finishedRequests: uint32(finishedRequests, 'finishedRequests'),
-    queue: uint32(queue, 'queue'),
-    leasesPerPrincipal: uint32(leasesPerPrincipal, 'leasesPerPrincipal'),
-    waitersPerPrincipal: uint32(waitersPerPrincipal, 'waitersPerPrincipal'),
-    countingNames: uint32(countingNames, 'countingNames'),
-    prefixes: prefixes.map(({ prefix, leases, waiters }) => ({
-      prefix: wellFormed(prefix, 'prefix'),
-      leases: uint32(leases, 'leases'),
-      waiters: uint32(waiters, 'waiters'),
-    })),
-  };
-}
-
-/** The state machine's limits from a part of another message. */
-export function readLimits(fields: Fields, what: string): StateLimits {
-  return {
-    finishedRequests: integer(fields, 'finishedRequests', what),
-    queue: integer(fields, 'queue', what),
-    leasesPerPrincipal: integer(fields, 'leasesPerPrincipal', what),
-    waitersPerPrincipal: integer(fields, 'waitersPerPrincipal', what),
-    countingNames: integer(fields, 'countingNames', what),
-    prefixes: parts(fields, 'prefixes', what).map((quota) => ({
-      prefix: text(quota, 'prefix', what),
-      leases: integer(quota, 'leases', what),
-      waiters: integer(quota, 'waiters', what),
-    })),
-  };
-}
-
 const KEY = 'key of a state record';
 
 function readKey(key: Uint8Array): RecordKey {
@@ -242,6 +165,7 @@ function readKey(key: Uint8Array): RecordKey {
       return { type: 'waiter', queuedAt: readRevisionKey(key) };
     case TAGS.finished:
       return { type: 'finished', lastRevision: readRevisionKey(key) };
+    case undefined:
     default:
       throw new CorruptBytes(KEY, 'is of no known kind');
   }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { leaseOf } from '../../src/lease/lookup.js';
 import type { State } from '../../src/lease/state.js';
-import type { Command, Lease } from '../../src/lease/types.js';
+import type { Command } from '../../src/lease/commands.js';
+import type { Lease } from '../../src/lease/types.js';
 import { acquire, domain, emptyState, expire, granted, next, release, resultOf } from './kit.js';
 
 function checkpoint(lease: Lease, leftMs: number): Command {

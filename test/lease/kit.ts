@@ -3,12 +3,12 @@ import type { Domain, RequestId } from '../../src/base/ids.js';
 import type { History, Revision } from '../../src/base/revision.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import { apply } from '../../src/lease/apply.js';
-import { createState, summaryOf } from '../../src/lease/state.js';
+import { createState, summaryOf } from '../../src/lease/load.js';
 import type { State } from '../../src/lease/state.js';
 import { takeChanges } from '../../src/lease/records.js';
+import type { Command } from '../../src/lease/commands.js';
 import type {
   Applied,
-  Command,
   FinishedRequest,
   Lease,
   Result,

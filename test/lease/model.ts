@@ -6,7 +6,8 @@ import type { Domain, RequestId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import type { EndedView } from '../../src/base/api.js';
 import type { Revision } from '../../src/base/revision.js';
-import type { Command, FinishedRequest, Lease, LeaseKey, Result } from '../../src/lease/types.js';
+import type { Command, LeaseKey } from '../../src/lease/commands.js';
+import type { FinishedRequest, Lease, Result } from '../../src/lease/types.js';
 import { BASE } from './kit.js';
 
 type Of<Type extends Command['type']> = Extract<Command, { readonly type: Type }>;

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { liveCount } from '../../src/lease/lookup.js';
-import type { Command, Lease } from '../../src/lease/types.js';
+import type { Command } from '../../src/lease/commands.js';
+import type { Lease } from '../../src/lease/types.js';
 import { acquire, emptyState, expire, granted, next, others, release, resultOf, withdraw } from './kit.js';
 
 describe('a copy of an Acquire that comes after its record was evicted', () => {

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import type { Domain } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import type { Command, Lease } from '../../src/lease/types.js';
+import type { Command } from '../../src/lease/commands.js';
+import type { Lease } from '../../src/lease/types.js';
 import { domain, id, rev } from './kit.js';
 import type { Model } from './model.js';
 

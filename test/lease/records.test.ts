@@ -3,7 +3,7 @@ import { ZERO_REVISION } from '../../src/base/revision.js';
 import type { Revision } from '../../src/base/revision.js';
 import { findRequest, leaseOf, liveCount } from '../../src/lease/lookup.js';
 import { allRecords, changedBytes, takeChanges } from '../../src/lease/records.js';
-import { CorruptState, createState, summaryOf } from '../../src/lease/state.js';
+import { CorruptState, createState, summaryOf } from '../../src/lease/load.js';
 import type { FinishedRequest, Lease, StateRecord } from '../../src/lease/types.js';
 import {
   BASE,

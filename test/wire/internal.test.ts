@@ -14,7 +14,8 @@ import {
   encodeHello,
 } from '../../src/wire/hello.js';
 import { decodeMessage, encodeMessage } from '../../src/wire/message.js';
-import { decodeStateRecord, decodeSummary, encodeStateRecord, encodeSummary } from '../../src/wire/state.js';
+import { decodeStateRecord, encodeStateRecord } from '../../src/wire/state.js';
+import { decodeSummary, encodeSummary } from '../../src/wire/summary.js';
 import * as any from './arbitraries.js';
 
 interface Codec<T> {

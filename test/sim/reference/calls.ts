@@ -1,7 +1,7 @@
 /** The calls that a process has taken and not answered, and what they have been through. */
 import type { Call } from '../../../src/base/api.js';
 import { ANSWER_BEFORE_DEADLINE_MS } from '../../../src/base/limits.js';
-import type { Command } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
 import type { CallResult, Effect, Event, Principal } from '../../../src/replica/types.js';
 import type { Outcome } from './lease-model.js';
 

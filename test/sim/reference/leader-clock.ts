@@ -3,7 +3,7 @@
  * end a lease, the flags of its checkpoints, its rounds. Each moment here lies at or before that of the member.
  */
 import { CLOCK_DRIFT, EXPIRY_MARGIN_MS } from '../../../src/base/limits.js';
-import type { Command } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
 import type { LeaseModel, Live } from './lease-model.js';
 
 interface Timed {

@@ -1,5 +1,5 @@
 /** The one committed log of an incarnation, as all members that applied it showed it, and the state at each of its indexes. */
-import type { Command } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
 import type { Entry } from '../../../src/raft/types.js';
 import { LeaseModel } from './lease-model.js';
 import { sameEntry } from './log.js';

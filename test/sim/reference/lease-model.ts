@@ -4,7 +4,8 @@
  */
 import type { EndedView, EndReason, LeaseRef } from '../../../src/base/api.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
-import type { Command, FinishedRequest, Lease, StateRecord, StateSummary } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
+import type { FinishedRequest, Lease, StateRecord, StateSummary } from '../../../src/lease/types.js';
 import type { Loaded } from '../../../src/replica/types.js';
 
 /** A lease that lives. */

@@ -1,5 +1,5 @@
 /** Which leases a call speaks of, and which entry may have been appended for it. */
-import type { Command } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
 import { subjectOf } from './calls.js';
 import type { OpenCall } from './calls.js';
 import type { LeaseModel, Live } from './lease-model.js';

@@ -1,6 +1,6 @@
 /** One process under the relation: walks through each step in the order in which the replica promises to handle it. */
 import { revisionAt } from '../../../src/base/revision.js';
-import type { Command } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Effect, Event, Loaded } from '../../../src/replica/types.js';
 import type { Process, Step } from '../observation.js';

@@ -1,5 +1,5 @@
 /** Counts the rare paths of members, seen from outside: a run that never takes one proves nothing about it. */
-import type { Command } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
 import type { Context } from '../../../src/replica/state.js';
 import { isInstalling } from '../../../src/raft/view.js';
 import type { Event } from '../../../src/replica/types.js';

@@ -5,7 +5,7 @@
 import { leaseOf } from '../../../src/lease/lookup.js';
 import { hashState } from '../../../src/lease/hash.js';
 import type { State } from '../../../src/lease/state.js';
-import type { Command } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
 import { keyOf } from '../../../src/raft/member.js';
 import { entriesBetween } from '../../../src/raft/raft.js';
 import type { Entry } from '../../../src/raft/types.js';

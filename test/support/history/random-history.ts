@@ -10,9 +10,10 @@ import type { History, Revision } from '../../../src/base/revision.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import { apply } from '../../../src/lease/apply.js';
 import { leaseOf } from '../../../src/lease/lookup.js';
-import { createState } from '../../../src/lease/state.js';
+import { createState } from '../../../src/lease/load.js';
 import type { State } from '../../../src/lease/state.js';
-import type { Command, Result } from '../../../src/lease/types.js';
+import type { Command } from '../../../src/lease/commands.js';
+import type { Result } from '../../../src/lease/types.js';
 import { leaseState, leaseView } from '../../../src/replica/views.js';
 import type { JudgedCall, Operation, Outcome } from './operations.js';
 
