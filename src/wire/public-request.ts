@@ -13,10 +13,10 @@ export function requestOf(call: Call): WireRequest {
           requestId: call.requestId,
           holder: call.holder,
           ttlMs: call.ttlMs,
-          waitMs: 0,
+          waitMs: call.waitMs,
           metadata: Object.fromEntries(call.metadata),
-          coolDownMs: 0,
-          slots: 0,
+          coolDownMs: call.coolDownMs,
+          slots: call.slots,
           seenRevision: BigInt(call.seenRevision),
         },
       };
