@@ -99,6 +99,17 @@ export interface GetCall {
   readonly domain: Domain;
   readonly freshness: Freshness;
 }
+/** Asks for a page of domains. */
+export interface ListCall {
+  readonly type: 'list';
+  /** Byte prefix; '' for all. */
+  readonly prefix: string;
+  /** 1–1 000. */
+  readonly pageSize: number;
+  /** The last name of the page before; '' for the first page. */
+  readonly after: string;
+  readonly freshness: Freshness;
+}
 /** Ends a lease whoever holds it. */
 export interface ForceReleaseCall {
   readonly type: 'forceRelease';
@@ -129,6 +140,7 @@ export type ForwardableCall =
   | WithdrawCall
   | VerifyCall
   | GetCall
+  | ListCall
   | ForceReleaseCall
   | TransferLeadershipCall;
 /** Every call that a node takes. */
@@ -180,18 +192,28 @@ export interface VerifyAnswer {
   readonly type: 'verify';
   readonly outcome: LeaseState;
 }
-/** The state of one domain. */
-export interface GetAnswer {
-  readonly type: 'get';
+/** The state of one domain, slot or counting name. */
+export interface DomainView {
   readonly domain: Domain;
   readonly lease: LeaseView | undefined;
   /** Time to expiry if no renewal comes, as the leader measures it; 0 from other nodes. */
   readonly leftMs: number;
   readonly queueLength: number;
-  /** The first {@link SHOWN_WAITERS} of them. */
-  readonly waiters: readonly WaiterView[];
   /** As the leader measures it; 0 from other nodes. */
   readonly coolDownLeftMs: number;
+}
+/** One domain, with who waits for it. */
+export interface GetAnswer extends DomainView {
+  readonly type: 'get';
+  /** The first {@link SHOWN_WAITERS} of them. */
+  readonly waiters: readonly WaiterView[];
+}
+/** Domains in byte order of their names. */
+export interface ListAnswer {
+  readonly type: 'list';
+  readonly domains: readonly DomainView[];
+  /** What `after` of the next page is; '' on the last one. */
+  readonly next: string;
 }
 /** Waiters that a Get shows. */
 export const SHOWN_WAITERS = 100;
@@ -257,6 +279,7 @@ export type Answer =
   | WithdrawAnswer
   | VerifyAnswer
   | GetAnswer
+  | ListAnswer
   | ForceReleaseAnswer
   | TransferLeadershipAnswer
   | GetStatusAnswer

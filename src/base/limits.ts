@@ -22,6 +22,11 @@ export const MAX_NOTE_BYTES = 500;
 /** Leases that one Renew may name. */
 export const MAX_RENEW_LEASES = 1_000;
 
+/** Domains of a List's page at most … */
+export const MAX_PAGE_SIZE = 1_000;
+/** … and when the call does not say. */
+export const DEFAULT_PAGE_SIZE = 100;
+
 /** Deadline of a client's call that set none, in milliseconds. */
 export const DEFAULT_CALL_MS = 30_000;
 /** Greatest deadline that a node honours; a longer one is cut to this. */

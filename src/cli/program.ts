@@ -24,7 +24,8 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'renew', about: 'keep a lease alive', load: () => import('./commands/renew.js') },
   { name: 'release', about: 'end a lease that you hold', load: () => import('./commands/release.js') },
   { name: 'verify', about: 'is this token the current one?', load: () => import('./commands/verify.js') },
-  { name: 'get', about: 'who holds a domain', load: () => import('./commands/get.js') },
+  { name: 'get', about: 'who holds a domain, who waits', load: () => import('./commands/get.js') },
+  { name: 'list', about: 'what is held, closed or waited for', load: () => import('./commands/list.js') },
   {
     name: 'transfer-leadership',
     about: 'hand leadership to another node',

@@ -1,5 +1,5 @@
 /** Leases and their ends as people and programs read them. */
-import type { EndedView, LeaseView } from '../base/api.js';
+import type { EndedView, LeaseView, WaiterView } from '../base/api.js';
 import type { Cell } from './table.js';
 
 /** Texts for `EndedView.reason`. */
@@ -49,6 +49,11 @@ export function leaseJson(lease: LeaseView): Readonly<Record<string, unknown>> {
     ttlMs: lease.ttlMs,
     grantedAtUnixMs: lease.grantedAtUnixMs,
   };
+}
+
+/** For `--json`. */
+export function waiterJson({ holder, metadata, queuedAtUnixMs }: WaiterView): Readonly<Record<string, unknown>> {
+  return { holder, metadata: Object.fromEntries(metadata), queuedAtUnixMs };
 }
 
 /** For `--json`. */

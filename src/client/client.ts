@@ -1,5 +1,6 @@
 /** The client: calls, leases and their renewal, over all endpoints of one cluster. */
 import type { Call, Freshness, GetStatusAnswer, LeaseRef, NotGranted } from '../base/api.js';
+import { MAX_PAGE_SIZE } from '../base/limits.js';
 import { abortedError, acquire } from './acquire.js';
 import type { AcquirePorts, Granted } from './acquire.js';
 import type { OpenChannel } from './channel.js';
@@ -14,8 +15,8 @@ import type { Kept, RenewReply } from './renewer.js';
 import type { Surroundings } from './surroundings.js';
 import { Transport } from './transport.js';
 import type { AnswerTo, CallOutcome } from './transport.js';
-import { domainInfo, leaseInfo, tokenState } from './views.js';
-import type { DomainInfo, TokenState } from './views.js';
+import { domainInfo, domainSummary, leaseInfo, tokenState } from './views.js';
+import type { DomainInfo, DomainSummary, TokenState } from './views.js';
 
 /** What one endpoint says of itself and of the cluster, or why it says nothing. */
 export type NodeStatus =
@@ -136,7 +137,20 @@ export class Client implements AsyncDisposable {
     return tokenState(answer.outcome);
   }
 
-  /** Who holds a domain. */
+  /**
+   * What is held, closed or waited for, by prefix and in byte order. Pages are fetched as they are needed, so the whole is
+   * no snapshot of one moment.
+   */
+  async *list(prefix = '', freshness: Freshness = 'linearizable'): AsyncGenerator<DomainSummary> {
+    let after = '';
+    do {
+      const page = await this.request({ type: 'list', prefix, pageSize: MAX_PAGE_SIZE, after, freshness });
+      yield* page.domains.map(domainSummary);
+      after = page.next;
+    } while (after !== '');
+  }
+
+  /** Who holds a domain, and who waits for it. */
   async get(domain: string, freshness: Freshness = 'linearizable'): Promise<DomainInfo> {
     return domainInfo(await this.request({ type: 'get', domain: checkedDomain(domain), freshness }));
   }

@@ -18,4 +18,4 @@ export { FencepostError, LeaseLostError, NotGrantedError } from './errors.js';
 export type { ErrorCode } from './errors.js';
 export type { Lease } from './lease.js';
 export type { AcquireOptions, ConnectOptions } from './options.js';
-export type { DomainInfo, EndInfo, LeaseInfo, TokenState } from './views.js';
+export type { DomainInfo, DomainSummary, EndInfo, LeaseInfo, TokenState, WaiterInfo } from './views.js';

@@ -290,6 +290,7 @@ function mayRepeat(call: Call): boolean {
     case 'withdraw':
     case 'verify':
     case 'get':
+    case 'list':
     case 'getStatus':
     case 'getStateHash':
       return true;

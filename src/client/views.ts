@@ -1,5 +1,5 @@
 /** What the package shows of leases: the API's plain data with tokens as `bigint`, in names and types of their own. */
-import type { EndedView, EndReason, GetAnswer, LeaseState, LeaseView } from '../base/api.js';
+import type { DomainView, EndedView, EndReason, GetAnswer, LeaseState, LeaseView, WaiterView } from '../base/api.js';
 
 /** A lease as the cluster knows it. */
 export interface LeaseInfo {
@@ -31,13 +31,33 @@ export interface EndInfo {
 export type TokenState =
   { readonly current: true; readonly ttlMs: number } | { readonly current: false; readonly ended: EndInfo };
 
-/** One domain. */
-export interface DomainInfo {
+/** One domain, slot, or name with slots. */
+export interface DomainSummary {
   readonly domain: string;
   /** Undefined when nobody holds it. */
   readonly lease: LeaseInfo | undefined;
   /** Milliseconds to expiry if no renewal comes, as the leader measures it; 0 when another node answered. */
   readonly leftMs: number;
+  /** How many wait. */
+  readonly queueLength: number;
+  /** Milliseconds for which it stays closed after an expiry, as the leader measures it; 0 for none. */
+  readonly coolDownLeftMs: number;
+}
+
+/** One domain, with who waits for it. */
+export interface DomainInfo extends DomainSummary {
+  /** The first 100, next one first. */
+  readonly waiters: readonly WaiterInfo[];
+}
+
+/** Somebody in a queue. */
+export interface WaiterInfo {
+  /** Who it says it is. Never trusted. */
+  readonly holder: string;
+  /** What it wanted operators to see. Never trusted. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The leader's wall clock when it queued. */
+  readonly queuedAt: Date;
 }
 
 /** The public form of a lease. */
@@ -66,9 +86,14 @@ export function tokenState(state: LeaseState): TokenState {
 
 /** The public form of a domain. */
 export function domainInfo(answer: GetAnswer): DomainInfo {
-  return {
-    domain: answer.domain,
-    lease: answer.lease === undefined ? undefined : leaseInfo(answer.lease),
-    leftMs: answer.leftMs,
-  };
+  return { ...domainSummary(answer), waiters: answer.waiters.map(waiterInfo) };
+}
+
+/** The public form of a domain in a list. */
+export function domainSummary({ domain, lease, leftMs, queueLength, coolDownLeftMs }: DomainView): DomainSummary {
+  return { domain, lease: lease === undefined ? undefined : leaseInfo(lease), leftMs, queueLength, coolDownLeftMs };
+}
+
+function waiterInfo({ holder, metadata, queuedAtUnixMs }: WaiterView): WaiterInfo {
+  return { holder, metadata: Object.fromEntries(metadata), queuedAt: new Date(queuedAtUnixMs) };
 }

@@ -5,6 +5,7 @@
 import { AssertionFailed } from '../base/assert.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import { at, shift } from './fifo.js';
+import { addName, removeName } from './names.js';
 import { dequeue, enqueue } from './queue.js';
 import { count } from './quotas.js';
 import { ended, evict, hold, remember, wait } from './requests.js';
@@ -33,6 +34,7 @@ export function grant(state: State, lease: Lease): void {
   hold(state.requests, requestId, domain);
   markDirty(state, state.changes.dirty.domain, domain, false, recordBytes.asked(lease));
   state.leases.set(domain, lease);
+  addName(state.names, domain);
   setTaken(state, domain, true);
   count(state, 'leases', lease, 1);
 }
@@ -62,6 +64,7 @@ export function end(
   }
   markDirty(state, state.changes.dirty.domain, domain, true, recordBytes.domainKey(domain));
   state.leases.delete(domain);
+  dropName(state, domain);
   setTaken(state, domain, false);
   count(state, 'leases', lease, -1);
   finish(state, { requestId, domain, finishedAt: state.revision, token, reason, by, note, owner, asked });
@@ -77,6 +80,7 @@ export function joinQueue(state: State, waiter: Waiter): void {
   const queue = state.queues.get(domain);
   if (queue === undefined) state.queues.set(domain, [waiter]);
   else enqueue(queue, waiter);
+  addName(state.names, domain);
   count(state, 'waiters', waiter, 1);
   markDirty(state, state.changes.dirty.waiter, waiter, false, recordBytes.asked(waiter));
 }
@@ -86,7 +90,10 @@ export function leaveQueue(state: State, waiter: Waiter): void {
   const { domain } = waiter;
   const queue = state.queues.get(domain) ?? [];
   dequeue(queue, waiter);
-  if (queue.length === 0) state.queues.delete(domain);
+  if (queue.length === 0) {
+    state.queues.delete(domain);
+    dropName(state, domain);
+  }
   count(state, 'waiters', waiter, -1);
   markDirty(state, state.changes.dirty.waiter, waiter, true, recordBytes.waiterKey);
 }
@@ -99,6 +106,8 @@ export function finishUngranted(
   reason: 'withdrawn' | 'left_queue',
 ): void {
   const { requestId, domain, owner } = request;
+  const held = state.requests.known.get(requestId);
+  if (typeof held === 'string') throw new AssertionFailed(`request ${requestId} holds ${held} and ends ungranted`);
   const finishedAt = state.revision;
   finish(state, { requestId, domain, finishedAt, token: undefined, reason, by: '', note: '', owner, asked });
 }
@@ -111,6 +120,7 @@ export function close(state: State, coolDown: CoolDown): void {
   }
   markDirty(state, state.changes.dirty.coolDown, domain, false, recordBytes.coolDown(domain));
   state.coolDowns.set(domain, coolDown);
+  addName(state.names, domain);
   setTaken(state, domain, true);
 }
 
@@ -120,6 +130,7 @@ export function open(state: State, coolDown: CoolDown): void {
   if (state.coolDowns.get(domain) !== coolDown) throw new AssertionFailed(`${domain} is opened and was not closed so`);
   markDirty(state, state.changes.dirty.coolDown, domain, true, recordBytes.domainKey(domain));
   state.coolDowns.delete(domain);
+  dropName(state, domain);
   setTaken(state, domain, false);
 }
 
@@ -149,6 +160,11 @@ export function forgetOldest(state: State): void {
     changes.outdated.push(key);
     changes.bytes += recordBytes.batchKey;
   }
+}
+
+/** A name is shown for as long as there is anything to say of it. */
+function dropName({ names, leases, queues, coolDowns }: State, name: Domain): void {
+  if (!leases.has(name) && !queues.has(name) && !coolDowns.has(name)) removeName(names, name);
 }
 
 function finish(state: State, request: FinishedRequest): void {

@@ -32,13 +32,16 @@ export function voidCheckpoints(state: State, command: CommandOf<'void'>): void 
 /** Opens each listed domain that is closed by that very cool-down, if the entry's term is the proposer's. */
 export function endCoolDown(state: State, command: CommandOf<'endCoolDown'>, term: number, doing: Doing): void {
   if (command.term !== term) return;
-  for (const { domain, since, detached } of command.domains) {
-    const coolDown = coolDownOf(state, domain);
-    if (coolDown?.since !== since) continue;
+  const freed: (typeof command.domains)[number][] = [];
+  for (const key of command.domains) {
+    const coolDown = coolDownOf(state, key.domain);
+    if (coolDown?.since !== key.since) continue;
     open(state, coolDown);
     doing.opened.push(coolDown);
-    handOver(state, nameOf(domain), detached, command.atUnixMs, doing);
+    freed.push(key);
   }
+  // All are open first: of several slots that come free the lowest is granted first.
+  for (const { domain, detached } of freed) handOver(state, nameOf(domain), detached, command.atUnixMs, doing);
 }
 
 /**

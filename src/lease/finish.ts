@@ -1,5 +1,6 @@
 /** The commands that end leases and waits: Release, Withdraw, ForceRelease, Expire, EndWait. Each hands over in the same entry. */
 import { nameOf } from '../base/domain.js';
+import type { Domain, RequestId } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import { close, end, finishUngranted, leaveQueue } from './change.js';
 import type { CommandOf } from './commands.js';
@@ -88,13 +89,16 @@ export function expire(state: State, command: CommandOf<'expire'>, term: number,
  */
 export function endWait(state: State, command: CommandOf<'endWait'>, term: number, doing: Doing): void {
   if (command.term !== term) return;
+  const freed: { readonly name: Domain; readonly detached: readonly RequestId[] }[] = [];
   for (const { requestId, detached } of command.waits) {
     const found = findRequest(state, requestId);
     if (found?.type === 'waiting') endWaiter(state, found.waiter, 'left_queue', doing);
     if (found?.type !== 'live') continue;
     endLease(state, found.lease, 'left_queue', doing);
-    handOver(state, nameOf(found.lease.domain), detached, command.atUnixMs, doing);
+    freed.push({ name: nameOf(found.lease.domain), detached });
   }
+  // All have ended first: nothing is handed to a request whose wait this very entry ends.
+  for (const { name, detached } of freed) handOver(state, name, detached, command.atUnixMs, doing);
 }
 
 function endWaiter(state: State, waiter: Waiter, reason: 'withdrawn' | 'left_queue', doing: Doing): void {

@@ -36,7 +36,10 @@ function digestFields(fields: readonly unknown[]): Digest {
 }
 
 function summaryFields({ revision, requests, holding, limits }: State): readonly unknown[] {
-  return ['summary', revision, requests.forgotten, holding, limits];
+  const { finishedRequests, queue, leasesPerPrincipal, waitersPerPrincipal, countingNames, prefixes } = limits;
+  const quotas = prefixes.map(({ prefix, leases, waiters }) => [prefix, leases, waiters]);
+  const numbers = [finishedRequests, queue, leasesPerPrincipal, waitersPerPrincipal, countingNames];
+  return ['summary', revision, requests.forgotten, holding, numbers, quotas];
 }
 
 function leaseFields(lease: Lease): readonly unknown[] {

@@ -2,6 +2,7 @@
 import { leasedDomainFault, MAX_SLOTS, slotOf } from '../base/domain.js';
 import type { History, Revision } from '../base/revision.js';
 import { createFifo, push } from './fifo.js';
+import { addName } from './names.js';
 import { enqueue } from './queue.js';
 import { count, createCounts } from './quotas.js';
 import { createRequests, ended, hold, remember, wait } from './requests.js';
@@ -69,6 +70,7 @@ export function createState(
     queues: new Map(),
     coolDowns: new Map(),
     slots: new Map(),
+    names: [],
     requests: createRequests(forgotten),
     counts: createCounts(limits),
     changes: {
@@ -85,6 +87,9 @@ export function createState(
   for (const [key, lease] of sorted.leases) loadLease(state, key, lease);
   for (const [key, coolDown] of sorted.coolDowns) loadCoolDown(state, key, coolDown);
   loadWaiters(state, sorted.waiters);
+  for (const names of [state.leases, state.coolDowns, state.queues]) {
+    for (const name of names.keys()) addName(state.names, name);
+  }
   loadBatches(state, sorted.batches);
   loadFinished(state, sorted.finished);
   return state;
@@ -222,7 +227,11 @@ function loadFinished(state: State, requests: FinishedRequest[]): void {
   requests.sort((left, right) => left.finishedAt - right.finishedAt);
   for (const request of requests) {
     const { requestId, domain, finishedAt, token } = request;
-    demandRevision(state, finishedAt, () => `request ${requestId} finished at ${finishedAt}`);
+    // It may lie at or below the base: a restored history keeps the ends of the one before it.
+    demand(
+      finishedAt <= state.revision,
+      () => `request ${requestId} finished at ${finishedAt}, beyond the revision ${state.revision}`,
+    );
     demand(!state.requests.known.has(requestId), () => `request ${requestId} is finished, and there twice`);
     if (token !== undefined) {
       demand(token < finishedAt, () => `request ${requestId} finished at ${finishedAt}, not after its token ${token}`);

@@ -6,6 +6,7 @@ import type { Domain, RequestId } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
 import type { LeaseKey } from './commands.js';
+import { namesFrom } from './names.js';
 import { placeOf } from './queue.js';
 import type { Queue } from './queue.js';
 import { ended, isFinished } from './requests.js';
@@ -94,6 +95,11 @@ export function coolDowns(state: State): Iterable<CoolDown> {
 /** All queues by name, in no order that means anything. */
 export function queues(state: State): Iterable<readonly [Domain, Readonly<Queue>]> {
   return state.queues;
+}
+
+/** At most `limit` names with `prefix` behind `after`, in byte order: what is held, closed or waited for. */
+export function listNames(state: State, prefix: string, after: string, limit: number): readonly Domain[] {
+  return namesFrom(state.names, prefix, after, limit);
 }
 
 /** A lease in the way of whoever wants `name`: the one there is, or that of the lowest slot that is held. */

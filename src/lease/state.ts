@@ -5,6 +5,7 @@
 import type { Domain } from '../base/ids.js';
 import type { History, Revision } from '../base/revision.js';
 import type { Fifo } from './fifo.js';
+import type { Names } from './names.js';
 import type { Queue } from './queue.js';
 import type { Counts } from './quotas.js';
 import type { RequestTable } from './requests.js';
@@ -27,6 +28,8 @@ export interface State {
   readonly coolDowns: Map<Domain, CoolDown>;
   /** The counting names. */
   readonly slots: Map<Domain, Slots>;
+  /** Of all of these that a List shows. */
+  readonly names: Names;
   readonly requests: RequestTable;
   readonly counts: Counts;
   readonly changes: ChangeLog;

@@ -1,10 +1,19 @@
 /** Calls that need no leader: what this node knows, stamped with what it has applied. */
 import { SHOWN_WAITERS } from '../base/api.js';
-import type { Answer, Call, GetAnswer, GetStatusAnswer, MemberView } from '../base/api.js';
+import type {
+  Answer,
+  Call,
+  DomainView,
+  GetAnswer,
+  GetStatusAnswer,
+  ListAnswer,
+  ListCall,
+  MemberView,
+} from '../base/api.js';
 import type { Domain } from '../base/ids.js';
 import { revisionAt } from '../base/revision.js';
 import { hashState } from '../lease/hash.js';
-import { leaseOf, queueOf } from '../lease/lookup.js';
+import { leaseOf, listNames, queueOf } from '../lease/lookup.js';
 import { sameMember } from '../raft/member.js';
 import { commitIndex, followers, lastIndex, leaderOf, roleName, stableIndex } from '../raft/view.js';
 import type { Context } from './state.js';
@@ -35,6 +44,8 @@ function answerFor(context: Context, call: Call): Answer | undefined {
       return { type: 'verify', outcome: leaseState(context.lease, call.lease) };
     case 'get':
       return call.freshness === 'local' ? domainAnswer(context, call.domain) : undefined;
+    case 'list':
+      return call.freshness === 'local' ? listAnswer(context, call) : undefined;
     case 'acquire':
     case 'renew':
     case 'release':
@@ -45,19 +56,33 @@ function answerFor(context: Context, call: Call): Answer | undefined {
   }
 }
 
-/** The state of one domain, name or slot; times left only where this node is the leader that measures them. */
+/** One domain with its waiters. */
 export function domainAnswer(context: Context, domain: Domain): GetAnswer {
-  const queue = queueOf(context.lease, domain);
+  const waiters = queueOf(context.lease, domain).slice(0, SHOWN_WAITERS).map(waiterView);
+  return { type: 'get', ...domainView(context, domain), waiters };
+}
+
+/** A page of domains. */
+export function listAnswer(context: Context, { prefix, after, pageSize }: ListCall): ListAnswer {
+  const names = listNames(context.lease, prefix, after, pageSize + 1);
+  const shown = names.slice(0, pageSize);
+  return {
+    type: 'list',
+    domains: shown.map((name) => domainView(context, name)),
+    next: names.length > pageSize ? (shown.at(-1) ?? '') : '',
+  };
+}
+
+/** The state of one domain, name or slot; times left only where this node is the leader that measures them. */
+function domainView(context: Context, domain: Domain): DomainView {
   const lease = leaseOf(context.lease, domain);
   const timed = context.leadership?.clock.timed.get(domain);
   const left = lease !== undefined && timed?.token === lease.token ? timed.deadline - context.time.nowMs : 0;
   return {
-    type: 'get',
     domain,
     lease: lease === undefined ? undefined : leaseView(lease),
     leftMs: Math.max(0, Math.ceil(left)),
-    queueLength: queue.length,
-    waiters: queue.slice(0, SHOWN_WAITERS).map(waiterView),
+    queueLength: queueOf(context.lease, domain).length,
     coolDownLeftMs: coolDownLeftMs(context, domain),
   };
 }

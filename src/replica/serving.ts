@@ -19,7 +19,7 @@ import { step } from '../raft/raft.js';
 import type { Effect as RaftEffect } from '../raft/types.js';
 import { coolDownLeftMs } from './cooling.js';
 import { diskIsLow } from './disk.js';
-import { domainAnswer } from './local.js';
+import { domainAnswer, listAnswer } from './local.js';
 import { afterRound, renewNow, whenAnswerable } from './renewal.js';
 import { failed, originKey } from './state.js';
 import type { Context, Leadership, PendingEntry, Served } from './state.js';
@@ -119,6 +119,11 @@ function start(context: Context, leadership: Leadership, served: Served): void {
     case 'get':
       afterRound(context, leadership, () => {
         answer(context, served, domainAnswer(context, call.domain));
+      });
+      return;
+    case 'list':
+      afterRound(context, leadership, () => {
+        answer(context, served, listAnswer(context, call));
       });
       return;
     case 'transferLeadership':

@@ -48,6 +48,7 @@ export function createClientServer(
     Withdraw: handler,
     Verify: handler,
     Get: handler,
+    List: handler,
   });
   server.addService(CLUSTER_SERVICE, {
     GetStatus: handler,

@@ -43,6 +43,7 @@ export const FORWARDED_METHODS: Names<ForwardableCall['type']> = [
   'get',
   'forceRelease',
   'transferLeadership',
+  'list',
 ];
 /** In the order of their numbers on the wire. */
 export const FAILURE_OUTCOMES: Names<Outcome> = ['not-done', 'unknown'];

@@ -1,6 +1,7 @@
 /** Answers → response messages: what a server sends. */
 import type {
   Answer,
+  DomainView,
   EndedView,
   EndReason,
   GetAnswer,
@@ -105,7 +106,11 @@ export function responseOf({ header: of, answer, version }: PublicResponse): Wir
         : { type: answer.type, message: { header, ended: wireEnded(outcome.ended) } };
     }
     case 'get':
-      return { type: answer.type, message: { header, domain: wireDomain(answer) } };
+      return { type: answer.type, message: { header, domain: wireDomain(answer, answer.waiters) } };
+    case 'list': {
+      const domains = answer.domains.map((domain) => wireDomain(domain, []));
+      return { type: answer.type, message: { header, domains, nextPageToken: answer.next } };
+    }
     case 'forceRelease': {
       const currentToken = BigInt(answer.currentToken);
       return { type: answer.type, message: { released: answer.released, currentToken } };
@@ -165,7 +170,8 @@ function wireLeaseOrNull(lease: LeaseView | undefined): WireLease | null {
   return lease === undefined ? null : wireLease(lease);
 }
 
-function wireDomain({ domain, lease, leftMs, queueLength, waiters, coolDownLeftMs }: GetAnswer): WireDomain {
+function wireDomain(view: DomainView, waiters: GetAnswer['waiters']): WireDomain {
+  const { domain, lease, leftMs, queueLength, coolDownLeftMs } = view;
   return {
     name: domain,
     lease: wireLeaseOrNull(lease),

@@ -23,6 +23,7 @@ const METHODS = {
   withdraw: ['LeaseService', 'Withdraw'],
   verify: ['LeaseService', 'Verify'],
   get: ['LeaseService', 'Get'],
+  list: ['LeaseService', 'List'],
   getStatus: ['ClusterService', 'GetStatus'],
   transferLeadership: ['ClusterService', 'TransferLeadership'],
   forceRelease: ['ClusterService', 'ForceRelease'],

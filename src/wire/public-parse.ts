@@ -8,10 +8,12 @@ import { domainFault, leasedDomainFault, MAX_COUNTING_NAME_BYTES, MAX_SLOTS } fr
 import { isNodeId, parseRequestId } from '../base/ids.js';
 import type { Domain, NodeId, RequestId } from '../base/ids.js';
 import {
+  DEFAULT_PAGE_SIZE,
   MAX_COOL_DOWN_MS,
   MAX_HOLDER_BYTES,
   MAX_METADATA_BYTES,
   MAX_NOTE_BYTES,
+  MAX_PAGE_SIZE,
   MAX_RENEW_LEASES,
   MAX_WAIT_MS,
 } from '../base/limits.js';
@@ -24,6 +26,7 @@ import type {
   WireEnum,
   WireForceReleaseRequest,
   WireLeaseRef,
+  WireListRequest,
   WireRenewRequest,
   WireRequest,
 } from './public-types.js';
@@ -86,6 +89,8 @@ function callOf(request: ReadableRequest, limits: TtlLimits, faults: string[]): 
         domain: leasedDomain('domain', request.message.domain, faults),
         freshness: freshness(request.message.freshness, faults),
       };
+    case 'list':
+      return list(request.message, faults);
     case 'forceRelease':
       return forceRelease(request.message, faults);
     case 'transferLeadership':
@@ -133,6 +138,21 @@ function leases(message: WireRenewRequest, faults: string[]): readonly LeaseRef[
   faults.push(...found.slice(0, MAX_LISTED_LEASES));
   if (found.length > MAX_LISTED_LEASES) faults.push(`leases: ${found.length - MAX_LISTED_LEASES} more faults`);
   return refs;
+}
+
+function list({ prefix, pageSize, pageToken, freshness: fresh }: WireListRequest, faults: string[]): ParsedCall {
+  if (!isText(prefix)) faults.push('prefix is not well-formed UTF-8, or holds U+FFFD');
+  if (pageSize > MAX_PAGE_SIZE) faults.push(`page_size is ${pageSize}; it must be from 0 to ${MAX_PAGE_SIZE}`);
+  if (pageToken !== '' && leasedDomainFault(pageToken) !== undefined) {
+    faults.push('page_token is none that this cluster gave: take next_page_token of the page before');
+  }
+  return {
+    type: 'list',
+    prefix,
+    pageSize: pageSize === 0 ? DEFAULT_PAGE_SIZE : pageSize,
+    after: pageToken,
+    freshness: freshness(fresh, faults),
+  };
 }
 
 function forceRelease(message: WireForceReleaseRequest, faults: string[]): ParsedCall {

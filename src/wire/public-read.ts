@@ -5,6 +5,7 @@
 import type {
   AcquireAnswer,
   Answer,
+  DomainView,
   EndedView,
   EndReason,
   GetAnswer,
@@ -78,7 +79,13 @@ function readAnswer(response: Exclude<WireResponse, { readonly type: 'getStatus'
     case 'verify':
       return { type: response.type, outcome: readState(response.message.current, response.message.ended) };
     case 'get':
-      return { type: response.type, ...readDomain(response.message.domain) };
+      return { type: response.type, ...readGet(response.message.domain) };
+    case 'list':
+      return {
+        type: response.type,
+        domains: response.message.domains.map(readDomain),
+        next: response.message.nextPageToken,
+      };
     case 'forceRelease': {
       const { released, currentToken } = response.message;
       return { type: response.type, released, currentToken: revision('currentToken', currentToken) };
@@ -147,19 +154,23 @@ function readRef(ref: WireLeaseRef): LeaseRef {
   return { domain: domain('domain', ref.domain), token };
 }
 
-function readDomain(of: WireDomain | null): Omit<GetAnswer, 'type'> {
+function readGet(of: WireDomain | null): Omit<GetAnswer, 'type'> {
   if (of === null) throw new UnexpectedResponse('domain', 'is missing');
+  const waiters = of.waiters.map(({ holder, metadata, queuedAtUnixMs }) => ({
+    holder,
+    metadata: readMetadata(metadata),
+    queuedAtUnixMs: integer('queuedAtUnixMs', queuedAtUnixMs),
+  }));
+  return { ...readDomain(of), waiters };
+}
+
+function readDomain(of: WireDomain): DomainView {
   const { leftMs, queueLength, coolDownLeftMs } = of;
   return {
     domain: domain('name', of.name),
     lease: of.lease === null ? undefined : readLease(of.lease),
     leftMs,
     queueLength,
-    waiters: of.waiters.map(({ holder, metadata, queuedAtUnixMs }) => ({
-      holder,
-      metadata: readMetadata(metadata),
-      queuedAtUnixMs: integer('queuedAtUnixMs', queuedAtUnixMs),
-    })),
     coolDownLeftMs,
   };
 }

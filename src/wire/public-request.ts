@@ -30,6 +30,10 @@ export function requestOf(call: Call): WireRequest {
       return { type: call.type, message: { lease: wireRef(call.lease), freshness: wireFreshness(call.freshness) } };
     case 'get':
       return { type: call.type, message: { domain: call.domain, freshness: wireFreshness(call.freshness) } };
+    case 'list': {
+      const { prefix, pageSize, after: pageToken } = call;
+      return { type: call.type, message: { prefix, pageSize, pageToken, freshness: wireFreshness(call.freshness) } };
+    }
     case 'forceRelease':
       return { type: call.type, message: { domain: call.domain, token: BigInt(call.token), note: call.note } };
     case 'transferLeadership':

@@ -50,6 +50,13 @@ export interface WireGetRequest {
   readonly domain: string;
   readonly freshness: WireEnum;
 }
+/** ListRequest. */
+export interface WireListRequest {
+  readonly prefix: string;
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly freshness: WireEnum;
+}
 /** ForceReleaseRequest. */
 export interface WireForceReleaseRequest {
   readonly domain: string;
@@ -71,6 +78,7 @@ export interface RequestMessages {
   readonly withdraw: WireWithdrawRequest;
   readonly verify: WireVerifyRequest;
   readonly get: WireGetRequest;
+  readonly list: WireListRequest;
   readonly forceRelease: WireForceReleaseRequest;
   readonly transferLeadership: WireTransferLeadershipRequest;
   readonly getStatus: WireEmpty;
@@ -178,6 +186,12 @@ export interface WireGetResponse {
   readonly header: WireHeader | null;
   readonly domain: WireDomain | null;
 }
+/** ListResponse. */
+export interface WireListResponse {
+  readonly header: WireHeader | null;
+  readonly domains: readonly WireDomain[];
+  readonly nextPageToken: string;
+}
 /** ForceReleaseResponse. */
 export interface WireForceReleaseResponse {
   readonly released: boolean;
@@ -228,6 +242,7 @@ export interface ResponseMessages {
   readonly withdraw: WireWithdrawResponse;
   readonly verify: WireVerifyResponse;
   readonly get: WireGetResponse;
+  readonly list: WireListResponse;
   readonly forceRelease: WireForceReleaseResponse;
   readonly transferLeadership: WireTransferLeadershipResponse;
   readonly getStatus: WireGetStatusResponse;

@@ -34,6 +34,7 @@ export const LEASE_SERVICE = {
   Withdraw: method('withdraw'),
   Verify: method('verify'),
   Get: method('get'),
+  List: method('list'),
 } as const;
 
 /** `fencepost.v1.ClusterService`. */
@@ -52,6 +53,7 @@ export const METHOD_OF: Readonly<Record<CallType, PublicMethod>> = {
   withdraw: LEASE_SERVICE.Withdraw,
   verify: LEASE_SERVICE.Verify,
   get: LEASE_SERVICE.Get,
+  list: LEASE_SERVICE.List,
   getStatus: CLUSTER_SERVICE.GetStatus,
   transferLeadership: CLUSTER_SERVICE.TransferLeadership,
   forceRelease: CLUSTER_SERVICE.ForceRelease,
