@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { answerKnown } from '../../src/lease/acquire.js';
 import { findRequest, leaseOf, liveCount, liveLeases } from '../../src/lease/lookup.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import {
+  NOTHING,
   acquire,
   domain,
   emptyState,
+  END_HOLD,
+  forceRelease,
   expire,
   granted,
   id,
@@ -30,12 +32,14 @@ describe('acquire of a free domain', () => {
       holder: 'worker',
       metadata: [['pod', 'a']],
       ttlMs: 15_000,
+      coolDownMs: 0,
       grantedAtUnixMs: 1_796_000_000_123,
       owner: 'CN=a',
+      principal: 'client',
       version: 0,
       checkpointLeftMs: undefined,
     };
-    expect(applied).toEqual({ result: { type: 'granted', lease }, granted: [lease], ended: [] });
+    expect(applied).toEqual({ result: { type: 'granted', lease }, ...NOTHING, granted: [lease] });
     expect(leaseOf(state, domain('orders/eu'))).toEqual(lease);
     expect([...liveLeases(state)]).toEqual([lease]);
     expect(liveCount(state)).toBe(1);
@@ -62,8 +66,7 @@ describe('acquire of a held domain', () => {
     const command = acquire(state, 'a', 2);
     expect(next(state, command)).toEqual({
       result: { type: 'notGranted', reason: 'held', current: lease },
-      granted: [],
-      ended: [],
+      ...NOTHING,
     });
     expect(findRequest(state, id(2))).toBeUndefined();
     next(state, release(lease));
@@ -78,14 +81,13 @@ describe('acquire with a known id', () => {
     next(state, { type: 'checkpoint', leases: [{ domain: domain('a'), token, leftMs: 7_000 }] });
     const again = acquire(state, 'a', 1, { metadata: [['other', 'x']], seenRevision: ZERO_REVISION });
     const expected = { token, metadata: [], version: 1, checkpointLeftMs: 7_000 };
-    expect(next(state, again)).toMatchObject({ result: { type: 'granted', lease: expected }, granted: [], ended: [] });
-    expect(answerKnown(state, again)).toMatchObject({ type: 'granted', lease: expected });
+    expect(next(state, again)).toMatchObject({ result: { type: 'granted', lease: expected }, ...NOTHING });
   });
 
   it('answers a lease that is over with its end, and with who holds the domain now (F8)', () => {
     const state = emptyState();
     const first = granted(state, 'a', 1);
-    next(state, { type: 'forceRelease', domain: first.domain, token: first.token, by: 'ann', note: 'stuck' });
+    next(state, forceRelease(first));
     const second = granted(state, 'a', 2);
     expect(resultOf(state, acquire(state, 'a', 1))).toEqual({
       type: 'ended',
@@ -110,15 +112,17 @@ describe('acquire with a known id', () => {
     ['domain', { domain: domain('b') }],
     ['ttl_ms', { ttlMs: 14_999 }],
     ['holder', { holder: 'somebody' }],
+    ['cool_down_ms', { coolDownMs: 1 }],
+    ['slots', { slots: 2 }],
     ['owner', { owner: 'CN=b' }],
     ['owner', { owner: '' }],
   ])('refuses other contents and names %s, whether the lease lives or is over', (difference, more) => {
     const state = emptyState();
     const lease = granted(state, 'a', 1, { owner: 'CN=a' });
     const other = acquire(state, 'a', 1, { owner: 'CN=a', ...more });
-    expect(next(state, other)).toEqual({ result: { type: 'reused', difference }, granted: [], ended: [] });
+    expect(next(state, other)).toEqual({ result: { type: 'reused', difference }, ...NOTHING });
     next(state, release(lease, 'CN=a'));
-    expect(next(state, other)).toEqual({ result: { type: 'reused', difference }, granted: [], ended: [] });
+    expect(next(state, other)).toEqual({ result: { type: 'reused', difference }, ...NOTHING });
   });
 
   it('compares the owner and the domain, no more, where only a withdrawal is known', () => {
@@ -146,7 +150,7 @@ describe('acquire that is held back', () => {
       current: undefined,
     });
     expect(liveCount(state)).toBe(0);
-    next(state, { type: 'endHold', term: 1 });
+    next(state, END_HOLD);
     expect(resultOf(state, acquire(state, 'a', 1)).type).toBe('granted');
   });
 
@@ -156,7 +160,7 @@ describe('acquire that is held back', () => {
     // Four finished at 2, 4, 6, 8; three are kept.
     expect(state.requests.forgotten).toBe(rev(2));
     const old = acquire(state, 'a', 1, { seenRevision: rev(1) });
-    expect(next(state, old)).toEqual({ result: { type: 'tooOld', forgotten: rev(2) }, granted: [], ended: [] });
+    expect(next(state, old)).toEqual({ result: { type: 'tooOld', forgotten: rev(2) }, ...NOTHING });
     expect(resultOf(state, acquire(state, 'a', 1, { seenRevision: rev(2) })).type).toBe('granted');
   });
 
@@ -164,7 +168,7 @@ describe('acquire that is held back', () => {
     const state = emptyState({ holding: true, forgotten: rev(0) });
     const old = acquire(state, 'a', 1, { seenRevision: ZERO_REVISION });
     expect(resultOf(state, old)).toEqual({ type: 'tooOld', forgotten: rev(0) });
-    next(state, { type: 'endHold', term: 1 });
+    next(state, END_HOLD);
     granted(state, 'a', 2);
     expect(resultOf(state, old)).toEqual({ type: 'tooOld', forgotten: rev(0) });
   });

@@ -3,7 +3,7 @@ import { leaseOf } from '../../src/lease/lookup.js';
 import type { State } from '../../src/lease/state.js';
 import type { Command } from '../../src/lease/commands.js';
 import type { Lease } from '../../src/lease/types.js';
-import { acquire, domain, emptyState, expire, granted, next, release, resultOf } from './kit.js';
+import { NOTHING, acquire, domain, emptyState, expire, granted, next, release, resultOf } from './kit.js';
 
 function checkpoint(lease: Lease, leftMs: number): Command {
   return { type: 'checkpoint', leases: [{ domain: lease.domain, token: lease.token, leftMs }] };
@@ -21,7 +21,7 @@ describe('checkpoint and void', () => {
   it('set and clear what is left, and raise the version each time', () => {
     const state = emptyState();
     const lease = granted(state, 'a', 1);
-    expect(next(state, checkpoint(lease, 7_650))).toEqual({ result: { type: 'done' }, granted: [], ended: [] });
+    expect(next(state, checkpoint(lease, 7_650))).toEqual({ result: { type: 'done' }, ...NOTHING });
     expect(current(state)).toEqual({ ...lease, version: 1, checkpointLeftMs: 7_650 });
     next(state, checkpoint(lease, 3_000));
     expect(current(state)).toEqual({ ...lease, version: 2, checkpointLeftMs: 3_000 });
@@ -86,7 +86,7 @@ describe('the end of the hold', () => {
 
   it('changes nothing where there is no hold', () => {
     const state = emptyState();
-    expect(next(state, { type: 'endHold', term: 1 })).toEqual({ result: { type: 'done' }, granted: [], ended: [] });
+    expect(next(state, { type: 'endHold', term: 1 })).toEqual({ result: { type: 'done' }, ...NOTHING });
     expect(state.holding).toBe(false);
   });
 });

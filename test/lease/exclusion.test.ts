@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { AssertionFailed } from '../../src/base/assert.js';
 import type { Revision } from '../../src/base/revision.js';
 import { apply } from '../../src/lease/apply.js';
-import { end, finishUnknown, grant, setCheckpoint } from '../../src/lease/change.js';
+import { end, finishUngranted, grant, setCheckpoint } from '../../src/lease/change.js';
 import type { Lease } from '../../src/lease/types.js';
-import { domain, emptyState, granted, id, next, release, rev } from './kit.js';
+import { ASKED, domain, emptyState, granted, id, next, release, rev } from './kit.js';
 
 describe('the revision of an entry', () => {
   it.each([0, 1, 3])('is refused when it is not the next one (offset %i after 1)', (offset) => {
@@ -43,7 +43,7 @@ describe('a grant', () => {
     const first = lease(1, rev(1));
     grant(state, first);
     expect(() => {
-      end(state, first, 'released');
+      end(state, first, ASKED, 'released');
     }).toThrow(/not after its grant/);
   });
 
@@ -54,7 +54,7 @@ describe('a grant', () => {
     state.revision = first.token;
     expect(() => {
       grant(state, lease(2, first.token));
-    }).toThrow(/was the token of a already/);
+    }).toThrow(/is granted at \d+ a second time/);
   });
 
   it('with a token that is not the revision fails', () => {
@@ -83,7 +83,7 @@ describe('an end', () => {
     next(state, release(first));
     state.revision = rev(3);
     expect(() => {
-      end(state, first, 'expired');
+      end(state, first, ASKED, 'expired');
     }).toThrow(/is not live/);
   });
 
@@ -93,7 +93,7 @@ describe('an end', () => {
     state.revision = rev(2);
     setCheckpoint(state, first, 1);
     expect(() => {
-      end(state, first, 'expired');
+      end(state, first, ASKED, 'expired');
     }).toThrow(/is not live/);
   });
 
@@ -101,13 +101,16 @@ describe('an end', () => {
     const state = emptyState();
     granted(state, 'a', 1);
     state.revision = rev(2);
+    const over = (request: number): void => {
+      finishUngranted(state, { requestId: id(request), domain: domain('a'), owner: '' }, undefined, 'withdrawn');
+    };
     expect(() => {
-      finishUnknown(state, id(1), domain('a'), '');
-    }).toThrow(/is known/);
-    finishUnknown(state, id(2), domain('a'), '');
+      over(1);
+    }).toThrow(/holds a and ends ungranted/);
+    over(2);
     expect(() => {
-      finishUnknown(state, id(2), domain('a'), '');
-    }).toThrow(/is known/);
+      over(2);
+    }).toThrow(/finishes a second time/);
   });
 });
 

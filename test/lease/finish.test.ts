@@ -1,7 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import { describeEnd, findRequest, leaseOf, liveCount } from '../../src/lease/lookup.js';
-import { domain, emptyState, expire, granted, id, next, others, release, resultOf, rev, withdraw } from './kit.js';
+import {
+  ASKED,
+  NOTHING,
+  domain,
+  emptyState,
+  expire,
+  forceRelease,
+  granted,
+  id,
+  next,
+  others,
+  release,
+  resultOf,
+  rev,
+  withdraw,
+} from './kit.js';
 
 describe('release', () => {
   it('ends the live lease that it names', () => {
@@ -9,7 +24,7 @@ describe('release', () => {
     const lease = granted(state, 'a', 1);
     expect(next(state, release(lease))).toEqual({
       result: { type: 'released', released: true, ended: undefined },
-      granted: [],
+      ...NOTHING,
       ended: [{ lease, reason: 'released' }],
     });
     expect(leaseOf(state, domain('a'))).toBeUndefined();
@@ -24,7 +39,7 @@ describe('release', () => {
         by: '',
         note: '',
         owner: '',
-        asked: { ttlMs: 15_000, holder: 'worker' },
+        asked: ASKED,
       },
     });
   });
@@ -36,8 +51,7 @@ describe('release', () => {
     const second = granted(state, 'a', 2);
     expect(next(state, release(first))).toEqual({
       result: { type: 'released', released: true, ended: undefined },
-      granted: [],
-      ended: [],
+      ...NOTHING,
     });
     expect(leaseOf(state, domain('a'))).toBe(second);
   });
@@ -71,8 +85,7 @@ describe('release', () => {
     for (const owner of ['CN=b', '']) {
       expect(next(state, release(lease, owner))).toEqual({
         result: { type: 'reused', difference: 'owner' },
-        granted: [],
-        ended: [],
+        ...NOTHING,
       });
     }
     expect(resultOf(state, release(lease, 'CN=a'))).toMatchObject({ released: true });
@@ -91,7 +104,7 @@ describe('withdraw', () => {
     const lease = granted(state, 'a', 1);
     expect(next(state, withdraw('a', 1))).toEqual({
       result: { type: 'withdrawn' },
-      granted: [],
+      ...NOTHING,
       ended: [{ lease, reason: 'withdrawn' }],
     });
     expect(findRequest(state, id(1))).toMatchObject({
@@ -102,7 +115,7 @@ describe('withdraw', () => {
 
   it('remembers an id that is not known, once', () => {
     const state = emptyState();
-    expect(next(state, withdraw('a', 1, 'CN=a'))).toEqual({ result: { type: 'withdrawn' }, granted: [], ended: [] });
+    expect(next(state, withdraw('a', 1, 'CN=a'))).toEqual({ result: { type: 'withdrawn' }, ...NOTHING });
     const request = {
       requestId: id(1),
       domain: 'a',
@@ -123,7 +136,7 @@ describe('withdraw', () => {
     const state = emptyState();
     next(state, release(granted(state, 'a', 1)));
     const next1 = granted(state, 'a', 2);
-    expect(next(state, withdraw('a', 1))).toEqual({ result: { type: 'withdrawn' }, granted: [], ended: [] });
+    expect(next(state, withdraw('a', 1))).toEqual({ result: { type: 'withdrawn' }, ...NOTHING });
     expect(findRequest(state, id(1))).toMatchObject({ request: { reason: 'released', finishedAt: rev(2) } });
     expect(leaseOf(state, domain('a'))).toBe(next1);
   });
@@ -144,16 +157,10 @@ describe('force-release', () => {
   it('ends the lease that it names, whoever owns it, and keeps who and why', () => {
     const state = emptyState();
     const lease = granted(state, 'a', 1, { owner: 'CN=a' });
-    const command = {
-      type: 'forceRelease',
-      domain: lease.domain,
-      token: lease.token,
-      by: 'ann',
-      note: 'stuck',
-    } as const;
+    const command = forceRelease(lease);
     expect(next(state, command)).toEqual({
       result: { type: 'forceReleased', released: true, currentToken: ZERO_REVISION },
-      granted: [],
+      ...NOTHING,
       ended: [{ lease, reason: 'force_released' }],
     });
     expect(describeEnd(state, lease)).toMatchObject({ reason: 'force_released', by: 'ann', note: 'stuck' });
@@ -162,13 +169,7 @@ describe('force-release', () => {
   it('repeated after a lost answer, leaves the next holder alone and names it (S12)', () => {
     const state = emptyState();
     const lease = granted(state, 'a', 1);
-    const command = {
-      type: 'forceRelease',
-      domain: lease.domain,
-      token: lease.token,
-      by: 'ann',
-      note: 'stuck',
-    } as const;
+    const command = forceRelease(lease);
     next(state, command);
     expect(resultOf(state, command)).toEqual({ type: 'forceReleased', released: false, currentToken: ZERO_REVISION });
     const after = granted(state, 'a', 2);
@@ -183,7 +184,7 @@ describe('expire', () => {
     const leases = [granted(state, 'a', 1), granted(state, 'b', 2), granted(state, 'c', 3)];
     expect(next(state, expire(leases))).toEqual({
       result: { type: 'done' },
-      granted: [],
+      ...NOTHING,
       ended: leases.map((lease) => ({ lease, reason: 'expired' })),
     });
     expect(liveCount(state)).toBe(0);

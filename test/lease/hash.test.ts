@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { hashState } from '../../src/lease/hash.js';
 import { allRecords } from '../../src/lease/records.js';
-import { createState, summaryOf } from '../../src/lease/load.js';
+import { createState } from '../../src/lease/load.js';
+import { summaryOf } from '../../src/lease/state.js';
 import type { FinishedRequest, Lease, StateRecord } from '../../src/lease/types.js';
 import { HISTORY, domain, emptyState, granted, id, next, release, rev } from './kit.js';
 

@@ -117,8 +117,8 @@ describe('eviction', () => {
       state.requests.order.length,
       state.requests.order.ring.length,
       state.requests.known.size,
-      state.requests.byToken.size,
-      state.changes.dirty.size,
+      state.requests.byLease.size,
+      state.changes.dirty.domain.size,
       state.changes.outdated.length,
       state.changes.batches.ring.length,
     ];
@@ -139,9 +139,9 @@ describe('eviction', () => {
     others(state, 10_000, 0);
     expect(state.requests.order.length).toBe(100);
     expect(state.requests.known.size).toBe(100);
-    expect(state.requests.byToken.size).toBe(100);
+    expect(state.requests.byLease.size).toBe(100);
     // One entry for each domain, of which there are as many as requests here.
     next(state, release(granted(state, 'other/0', 20_000)));
-    expect(state.changes.dirty.size).toBe(10_000);
+    expect(state.changes.dirty.domain.size).toBe(10_000);
   });
 });
