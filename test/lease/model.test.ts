@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/lease/commands.js';
 import { hashState } from '../../src/lease/hash.js';
 import { createState } from '../../src/lease/load.js';
-import { describeEnd, position, queueOf } from '../../src/lease/lookup.js';
+import { describeEnd, listNames, position, queueOf } from '../../src/lease/lookup.js';
 import { allRecords, changedBytes } from '../../src/lease/records.js';
 import { summaryOf } from '../../src/lease/state.js';
 import type { State } from '../../src/lease/state.js';
@@ -180,6 +180,8 @@ function compareState(state: State, model: Model): void {
   expect(contents(allRecords(state))).toEqual(inOrder(model));
   const { limits } = summary(options(false));
   expect(summaryOf(state)).toEqual({ forgotten: model.forgotten, holding: model.holding, limits });
+  const shown = [...model.leases, ...model.waiters, ...model.coolDowns].map(({ domain }) => domain);
+  expect(listNames(state, '', '', shown.length + 1)).toEqual([...new Set(shown)].sort());
   for (const waiter of model.waiters) {
     const place = model.queue(waiter.domain).indexOf(waiter);
     expect(queueOf(state, waiter.domain)[place]).toEqual(waiter);
