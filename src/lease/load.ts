@@ -105,6 +105,11 @@ function checkLimits(limits: StateLimits): void {
   for (const [name, limit] of Object.entries(numbers)) {
     demand(Number.isSafeInteger(limit) && limit >= 0, () => `its limit ${name} is ${limit}`);
   }
+  for (const { prefix, ...quota } of prefixes) {
+    for (const [name, limit] of Object.entries(quota)) {
+      demand(Number.isSafeInteger(limit) && limit >= 0, () => `its limit of ${name} below ${prefix} is ${limit}`);
+    }
+  }
   demand(new Set(prefixes.map(({ prefix }) => prefix)).size === prefixes.length, () => 'two quotas have one prefix');
 }
 
