@@ -4,7 +4,16 @@ import type { Metadata } from '../../src/base/api.js';
 import type { BootId, DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { Command } from '../../src/lease/commands.js';
-import type { FinishedRequest, Lease, StateRecord, StateSummary } from '../../src/lease/types.js';
+import type {
+  CoolDown,
+  CountingName,
+  FinishedRequest,
+  Lease,
+  StateLimits,
+  StateRecord,
+  StateSummary,
+  Waiter,
+} from '../../src/lease/types.js';
 import type { Configuration, Entry, Member, Message, Position, SnapshotMeta } from '../../src/raft/types.js';
 import type { FormRequest, FormResponse, Genesis, Hello, SnapshotChunk } from '../../src/replica/types.js';
 import { encodeConfiguration } from '../../src/wire/configuration.js';
@@ -35,6 +44,19 @@ export const requestId = fc.uuid() as fc.Arbitrary<RequestId>;
 export const domain = fc
   .oneof(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.constant(['x'.repeat(255)]))
   .map((segments) => segments.join('/') as Domain);
+
+/** A counting name: short enough for the numbers of its slots. */
+export const countingName = fc
+  .oneof(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.constant(['x'.repeat(247)]))
+  .map((segments) => segments.join('/') as Domain);
+/** A domain, or a slot of a counting name. */
+export const leasedDomain = fc.oneof(
+  { arbitrary: domain, weight: 2 },
+  {
+    arbitrary: fc.tuple(countingName, fc.nat(999)).map(([of, number]) => `${of}#${number}` as Domain),
+    weight: 1,
+  },
+);
 
 /** Any Unicode text that the API lets in: well formed and without U+FFFD. */
 export const text = fc.string({ unit: 'binary', maxLength: 30 }).map((value) => value.replaceAll('\ufffd', '?'));
@@ -75,26 +97,49 @@ const entryBody: fc.Arbitrary<Omit<Entry, 'index'>> = fc.oneof(
 export const entriesFrom = (first: number): fc.Arbitrary<readonly Entry[]> =>
   fc.array(entryBody, { maxLength: 5 }).map((bodies) => bodies.map((body, at) => ({ index: first + at, ...body })));
 
-const key = { domain, token };
+const key = { domain: leasedDomain, token };
+const passing = { detached: fc.array(requestId, { maxLength: 3 }) };
+const freeing = { ...passing, atUnixMs: count };
+/** What an acquire and a waiter have in common. */
+const asks = {
+  domain,
+  requestId,
+  holder: name,
+  ttlMs,
+  metadata,
+  coolDownMs: uint32,
+  slots: ttlMs,
+  owner: text,
+  principal: name,
+};
 export const command: fc.Arbitrary<Command> = fc.oneof(
   fc.record({
     type: fc.constant('acquire' as const),
-    domain,
-    requestId,
-    holder: name,
-    ttlMs,
-    metadata,
+    ...asks,
+    waitMs: uint32,
     seenRevision: revision,
     atUnixMs: count,
-    owner: text,
   }),
-  fc.record({ type: fc.constant('withdraw' as const), domain, requestId, owner: text }),
-  fc.record({ type: fc.constant('release' as const), ...key, owner: text }),
-  fc.record({ type: fc.constant('forceRelease' as const), ...key, note: text, by: text }),
+  fc.record({ type: fc.constant('withdraw' as const), domain, requestId, owner: text, ...freeing }),
+  fc.record({ type: fc.constant('release' as const), ...key, owner: text, ...freeing }),
+  fc.record({ type: fc.constant('forceRelease' as const), ...key, note: text, by: text, ...freeing }),
   fc.record({
     type: fc.constant('expire' as const),
     term: count,
-    leases: fc.array(fc.record({ ...key, version: count }), { maxLength: 4 }),
+    leases: fc.array(fc.record({ ...key, version: count, ...passing }), { maxLength: 4 }),
+    atUnixMs: count,
+  }),
+  fc.record({
+    type: fc.constant('endWait' as const),
+    term: count,
+    waits: fc.array(fc.record({ requestId, ...passing }), { maxLength: 4 }),
+    atUnixMs: count,
+  }),
+  fc.record({
+    type: fc.constant('endCoolDown' as const),
+    term: count,
+    domains: fc.array(fc.record({ domain: leasedDomain, since: token, ...passing }), { maxLength: 4 }),
+    atUnixMs: count,
   }),
   fc.record({
     type: fc.constant('checkpoint' as const),
@@ -105,30 +150,43 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
 );
 
 export const lease: fc.Arbitrary<Lease> = fc.record({
-  domain,
+  domain: leasedDomain,
   token,
   requestId,
   holder: name,
   metadata,
   ttlMs,
+  coolDownMs: uint32,
   grantedAtUnixMs: count,
   owner: text,
+  principal: name,
   version: count,
   checkpointLeftMs: fc.option(count, { nil: undefined }),
 });
+export const waiter: fc.Arbitrary<Waiter> = fc.record({
+  ...asks,
+  queuedAt: token,
+  waitMs: ttlMs,
+  queuedAtUnixMs: count,
+});
+export const coolDown: fc.Arbitrary<CoolDown> = fc.record({ domain: leasedDomain, since: token, ms: ttlMs });
+export const counting: fc.Arbitrary<CountingName> = fc.record({ name: countingName, slots: ttlMs });
 export const finishedRequest: fc.Arbitrary<FinishedRequest> = fc.record({
   requestId,
-  domain,
+  domain: leasedDomain,
   finishedAt: token,
   token: fc.option(token, { nil: undefined }),
-  reason: fc.constantFrom('expired', 'released', 'withdrawn', 'force_released', 'earlier_history'),
+  reason: fc.constantFrom('expired', 'released', 'withdrawn', 'force_released', 'earlier_history', 'left_queue'),
   by: text,
   note: text,
   owner: text,
-  asked: fc.option(fc.record({ ttlMs, holder: name }), { nil: undefined }),
+  asked: fc.option(fc.record({ ttlMs, holder: name, coolDownMs: uint32, slots: ttlMs }), { nil: undefined }),
 });
 export const stateRecord: fc.Arbitrary<StateRecord> = fc.oneof(
   lease.map((value) => ({ type: 'domain' as const, domain: value.domain, lease: value })),
+  waiter.map((value) => ({ type: 'waiter' as const, queuedAt: value.queuedAt, waiter: value })),
+  coolDown.map((value) => ({ type: 'coolDown' as const, domain: value.domain, coolDown: value })),
+  counting.map((value) => ({ type: 'counting' as const, domain: value.name, counting: value })),
   fc.array(finishedRequest, { minLength: 1, maxLength: 4 }).map((requests) => {
     const sorted = requests.sort((left, right) => left.finishedAt - right.finishedAt);
     const last = sorted.at(-1);
@@ -136,7 +194,14 @@ export const stateRecord: fc.Arbitrary<StateRecord> = fc.oneof(
     return { type: 'finished' as const, lastRevision: last.finishedAt, requests: sorted };
   }),
 );
-const limits = fc.record({ finishedRequests: uint32 });
+const limits: fc.Arbitrary<StateLimits> = fc.record({
+  finishedRequests: uint32,
+  queue: uint32,
+  leasesPerPrincipal: uint32,
+  waitersPerPrincipal: uint32,
+  countingNames: uint32,
+  prefixes: fc.array(fc.record({ prefix: text, leases: uint32, waiters: uint32 }), { maxLength: 3 }),
+});
 export const summary: fc.Arbitrary<StateSummary> = fc.record({ forgotten: revision, holding: fc.boolean(), limits });
 
 export const genesis: fc.Arbitrary<Genesis> = fc.record({

@@ -13,6 +13,7 @@ export const forwardedCall: fc.Arbitrary<ForwardedCall> = fc.record({
   id: any.count,
   principal: fc.record({ name: any.name, authenticated: fc.boolean() }),
   timeoutMs: any.uint32,
+  holdMs: any.uint32,
   call: call.filter(isForwardable),
 });
 const result: fc.Arbitrary<CallResult> = fc.oneof(

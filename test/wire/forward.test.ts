@@ -28,19 +28,19 @@ describe('a forwarded call', () => {
     );
   });
 
-  it('keeps what is left of its time, rounded up', () => {
+  it('keeps what is left of its time, rounded up, and of its hold, rounded down', () => {
     const base = { id: 1, principal: { name: 'addr:::1', authenticated: false } };
     const get = { type: 'get', domain: 'a', freshness: 'local' } as ForwardableCall;
-    const carried = (timeoutMs: number): number =>
-      decodeForwardedCall(encodeForwardedCall({ ...base, timeoutMs, call: get })).timeoutMs;
-    expect(carried(10.25)).toBe(11);
-    expect(carried(-3)).toBe(0);
+    const carried = (timeoutMs: number, holdMs: number): object =>
+      decodeForwardedCall(encodeForwardedCall({ ...base, timeoutMs, holdMs, call: get }));
+    expect(carried(10.25, 7.75)).toMatchObject({ timeoutMs: 11, holdMs: 7 });
+    expect(carried(-3, -0.5)).toMatchObject({ timeoutMs: 0, holdMs: 0 });
   });
 
   it('is refused when the node before should have refused it', () => {
     const type = messageType('ForwardedCall');
     const bytes = (fields: object): Uint8Array =>
-      encodeFields(type, { id: 1, principal: 'addr:x', authenticated: false, timeoutMs: 5, ...fields });
+      encodeFields(type, { id: 1, principal: 'addr:x', authenticated: false, timeoutMs: 5, holdMs: 0, ...fields });
     const method = FORWARDED_METHODS.indexOf('get') + 1;
     const request = encodeCall({ type: 'get', domain: 'a//b', freshness: 'local' } as Call);
     expect(() => decodeForwardedCall(bytes({ method, request }))).toThrow(/forwarded get: domain must be segments/);
@@ -52,7 +52,10 @@ describe('a forwarded call', () => {
       requestId: '',
       holder: 'h',
       ttlMs: 5_000,
+      waitMs: 0,
       metadata: [],
+      coolDownMs: 0,
+      slots: 1,
       seenRevision: 0,
     } as unknown as Call);
     expect(() => decodeForwardedCall(bytes({ method: 1, request: acquire }))).toThrow(/request_id is missing/);

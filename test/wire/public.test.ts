@@ -72,10 +72,10 @@ describe('requests', () => {
         requestId: 'mine',
         holder: 'h'.repeat(256),
         ttlMs: 2_999,
-        waitMs: 1,
+        waitMs: 86_400_001,
         metadata: { key: 'v'.repeat(4_094) },
-        coolDownMs: 5,
-        slots: 2,
+        coolDownMs: 600_001,
+        slots: 1_001,
         seenRevision: -1n,
       }),
     ).toEqual([
@@ -85,9 +85,9 @@ describe('requests', () => {
       'ttl_ms is 2999; it must be from 3000 to 86400000, or 0 for 15000',
       'metadata has 4097 bytes in keys and values; at most 4096 are allowed',
       'seen_revision is -1; it must be from 0 to 2^53 - 1',
-      'wait_ms is 1; this version has no queue, it must be 0',
-      'cool_down_ms is 5; this version has no cool-down, it must be 0',
-      'slots is 2; this version has no slots, it must be 0 or 1',
+      'wait_ms is 86400001; it must be from 0 to 86400000',
+      'cool_down_ms is 600001; it must be from 0 to 600000',
+      'slots is 1001; it must be from 0 to 1000',
     ]);
   });
 
@@ -99,6 +99,11 @@ describe('requests', () => {
       { holder: longest },
       { domain: longest },
       { slots: 1 },
+      { slots: 1_000 },
+      { slots: 2, domain: 'h'.repeat(247) },
+      { slots: 1, domain: 'h'.repeat(248) },
+      { waitMs: 86_400_000 },
+      { coolDownMs: 600_000 },
       { metadata: { key: 'v'.repeat(4_093) } },
       { seenRevision: 2n ** 53n - 1n },
     ]) {
@@ -108,6 +113,9 @@ describe('requests', () => {
     expect(acquireFaults({ holder: '' })).toHaveLength(1);
     expect(acquireFaults({ domain: '' })).toEqual(['domain must not be empty']);
     expect(acquireFaults({ domain: 'gpu#2' })).toHaveLength(1);
+    expect(acquireFaults({ slots: 2, domain: 'h'.repeat(248) })).toEqual([
+      'domain has 248 bytes; a name with slots has at most 247',
+    ]);
     expect(acquireFaults({ seenRevision: 2n ** 53n })).toHaveLength(1);
     expect(acquireFaults({ holder: 'é'.repeat(128) })).toEqual(['holder has 256 bytes; it must have 1 to 255']);
   });
@@ -117,7 +125,10 @@ describe('requests', () => {
       carried({ type: 'acquire', message: { ...ACQUIRE, requestId: '', ttlMs: 0, slots: 1 } }),
       LIMITS,
     );
-    expect(parsed).toMatchObject({ ok: { ttlMs: 15_000, requestId: undefined } });
+    expect(parsed).toMatchObject({ ok: { ttlMs: 15_000, requestId: undefined, slots: 1 } });
+    // 0 is what a client of an earlier version says.
+    const unsaid = parseRequest(carried({ type: 'acquire', message: ACQUIRE }), LIMITS);
+    expect(unsaid).toMatchObject({ ok: { slots: 1, waitMs: 0, coolDownMs: 0 } });
   });
 
   it('have one form of an id, and metadata sorted by key', () => {
@@ -180,6 +191,28 @@ describe('requests', () => {
     expect(faults({ type: 'forceRelease', message: { domain: 'a', token: 1n, note: 'n'.repeat(501) } })).toHaveLength(
       1,
     );
+    // A slot is leased, asked for and ended by its own name; its number has one form.
+    for (const name of ['gpu#0', 'gpu#999']) {
+      expect(faults({ type: 'release', message: { lease: { domain: name, token: 1n } } })).toEqual([]);
+      expect(faults({ type: 'get', message: { domain: name, freshness: 0 } })).toEqual([]);
+      expect(faults({ type: 'forceRelease', message: { domain: name, token: 1n, note: 'n' } })).toEqual([]);
+      // Acquires and withdrawals are of the name.
+      expect(faults({ type: 'withdraw', message: { domain: name, requestId: ID } })).toHaveLength(1);
+    }
+    for (const name of ['gpu#', 'gpu#01', 'gpu#1000', 'gpu#-1', '#1', 'gpu#1#1', `${'h'.repeat(248)}#1`]) {
+      expect(faults({ type: 'get', message: { domain: name, freshness: 0 } })).toHaveLength(1);
+    }
+    const list = { prefix: '', pageSize: 0, pageToken: '', freshness: 0 };
+    expect(faults({ type: 'list', message: list })).toEqual([]);
+    expect(faults({ type: 'list', message: { ...list, pageSize: 1_000, pageToken: 'gpu#3' } })).toEqual([]);
+    expect(
+      faults({ type: 'list', message: { prefix: '\ufffd', pageSize: 1_001, pageToken: '#', freshness: 9 } }),
+    ).toEqual([
+      'prefix is not well-formed UTF-8, or holds U+FFFD',
+      'page_size is 1001; it must be from 0 to 1000',
+      'page_token is none that this cluster gave: take next_page_token of the page before',
+      'freshness 9 is not known to this version; use LINEARIZABLE or LOCAL',
+    ]);
     expect(faults({ type: 'transferLeadership', message: { toNodeId: 'no/such' } })).toHaveLength(1);
   });
 
@@ -241,13 +274,11 @@ describe('answers', () => {
     const held = {
       type: 'acquire',
       requestId: ID,
-      outcome: { type: 'notGranted', reason: 'held', current: undefined },
+      outcome: { type: 'notGranted', reason: 'held', current: undefined, queueLength: 0, coolDownLeftMs: 0 },
     };
     expect(acquired({})).toEqual(held);
-    expect(acquired({ queued: { position: 3, current: null } })).toEqual(held);
     const unknown = { reason: 99, current: null, queueLength: 0, coolDownLeftMs: 0 };
     expect(acquired({ notGranted: unknown })).toEqual(held);
-    expect(acquired({ notGranted: { ...unknown, reason: 'NOT_GRANTED_REASON_WAIT_OVER' } })).toEqual(held);
   });
 
   it('of a newer server count as not live', () => {
@@ -259,7 +290,7 @@ describe('answers', () => {
     expect(renewed.answer).toEqual({ type: 'renew', results: [over] });
     const verified = LEASE_SERVICE.Verify.responseDeserialize(encodeResponse('verify', { header: null }));
     expect(verified.answer).toEqual({ type: 'verify', outcome: over });
-    const ended = { lease: null, reason: 'END_REASON_LEFT_QUEUE', by: '', note: '', currentToken: 0n };
+    const ended = { lease: null, reason: 99, by: '', note: '', currentToken: 0n };
     expect(acquired({ ended })).toMatchObject({ outcome: { type: 'ended', ended: { reason: 'unspecified' } } });
   });
 
@@ -283,6 +314,7 @@ describe('methods', () => {
       '/fencepost.v1.LeaseService/Withdraw',
       '/fencepost.v1.LeaseService/Verify',
       '/fencepost.v1.LeaseService/Get',
+      '/fencepost.v1.LeaseService/List',
       '/fencepost.v1.ClusterService/GetStatus',
       '/fencepost.v1.ClusterService/TransferLeadership',
       '/fencepost.v1.ClusterService/ForceRelease',

@@ -9,7 +9,9 @@ const FORMS: Readonly<Record<string, RegExp>> = {
   directory: HEX_128,
   boot: HEX_128,
   incarnation: /^([0-9a-f]{32})?$/,
-  domain: /^(?=.{1,255}$)[A-Za-z0-9._~:@+=-]+(\/[A-Za-z0-9._~:@+=-]+)*$/,
+  // A slot has a number of at most three digits without leading zeros.
+  domain: /^(?=.{1,255}$)[A-Za-z0-9._~:@+=-]+(\/[A-Za-z0-9._~:@+=-]+)*(#(0|[1-9][0-9]{0,2}))?$/,
+  after: /^$|^(?=.{1,255}$)[A-Za-z0-9._~:@+=-]+(\/[A-Za-z0-9._~:@+=-]+)*(#(0|[1-9][0-9]{0,2}))?$/,
 };
 
 /**

@@ -147,6 +147,17 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   } satisfies Kind<wire.WireVerifyResponse>,
   GetRequest: { domain: 'string', freshness: 'Freshness' } satisfies Kind<wire.WireGetRequest>,
   GetResponse: { header: 'ResponseHeader', domain: 'Domain' } satisfies Kind<wire.WireGetResponse>,
+  ListRequest: {
+    prefix: 'string',
+    pageSize: 'uint32',
+    pageToken: 'string',
+    freshness: 'Freshness',
+  } satisfies Kind<wire.WireListRequest>,
+  ListResponse: {
+    header: 'ResponseHeader',
+    domains: 'Domain[]',
+    nextPageToken: 'string',
+  } satisfies Kind<wire.WireListResponse>,
   ForceReleaseRequest: {
     domain: 'string',
     token: 'int64',

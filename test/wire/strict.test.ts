@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { AssertionFailed } from '../../src/base/assert.js';
 import type { DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../../src/base/ids.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { Command } from '../../src/lease/commands.js';
-import type { Lease, StateRecord } from '../../src/lease/types.js';
+import type { Lease } from '../../src/lease/types.js';
 import type { Configuration, Message } from '../../src/raft/types.js';
 import type { Genesis } from '../../src/replica/types.js';
 import { decodeChunk, encodeChunk } from '../../src/wire/chunk.js';
@@ -14,7 +15,7 @@ import { CorruptBytes } from '../../src/wire/corrupt.js';
 import { decodeGenesis, encodeGenesis } from '../../src/wire/genesis.js';
 import { decodeMessage, encodeMessage } from '../../src/wire/message.js';
 import { encodeFields, messageType } from '../../src/wire/proto.js';
-import { decodeStateRecord, encodeStateRecord, recordKey } from '../../src/wire/state.js';
+import { encodeStateRecord } from '../../src/wire/state.js';
 
 const ID = '123e4567-e89b-42d3-a456-426614174000' as RequestId;
 const ID_HEX = Buffer.from(ID).toString('hex');
@@ -23,7 +24,7 @@ const member = (node: string, digit: string): { node: NodeId; directory: Directo
   node: node as NodeId,
   directory: digit.repeat(32) as DirectoryId,
 });
-const release: Command = { type: 'release', domain: A, token: 9 as Revision, owner: '' };
+const release: Command = { type: 'release', domain: A, token: 9 as Revision, owner: '', detached: [], atUnixMs: 0 };
 const lease: Lease = {
   domain: A,
   token: 1_796_000_000_000_041 as Revision,
@@ -31,8 +32,10 @@ const lease: Lease = {
   holder: 'h',
   metadata: [['k', 'v']],
   ttlMs: 15_000,
+  coolDownMs: 6_000,
   grantedAtUnixMs: 1_796_000_000_000,
   owner: '',
+  principal: 'p',
   version: 2,
   checkpointLeftMs: 7_000,
 };
@@ -45,7 +48,6 @@ const TWO_TO_53 = { high: 2 ** 21, low: 0, unsigned: true };
 const TWO_TO_53_AND_1 = { high: 2 ** 21, low: 1, unsigned: true };
 const TWO_TO_64_LESS_1 = { high: -1, low: -1, unsigned: true };
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
-const unhex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'));
 
 describe('a command', () => {
   const body = { domain: 'a', token: 9, owner: '' };
@@ -68,6 +70,11 @@ describe('a command', () => {
     ['token is above 2^53', { ...body, token: TWO_TO_53 }],
     ['token is above 2^53', { ...body, token: TWO_TO_64_LESS_1 }],
     ['owner is not valid UTF-8', { ...body, owner: 'x\ufffd' }],
+    ['domain', { ...body, domain: 'a#01' }],
+    ['domain', { ...body, domain: 'a#1000' }],
+    ['detached', { ...body, detached: [ID, 'x'] }],
+    ['detached', { ...body, detached: [ID.toUpperCase()] }],
+    ['atUnixMs is above 2^53', { ...body, atUnixMs: TWO_TO_53 }],
   ])('with a wrong part is refused: %s', (fault, wrong) => {
     expect(() => decodeCommand(made('Command', { format: 1, release: wrong }))).toThrow(fault);
   });
@@ -85,7 +92,7 @@ describe('a command', () => {
     expect(() => encodeCommand({ ...release, owner: '\ud800' })).toThrow(AssertionFailed);
   });
 
-  it('with a TTL that does not fit is not written', () => {
+  it('with a TTL, a wait, a cool-down or a number of slots that does not fit is not written', () => {
     const acquire: Command = {
       type: 'acquire',
       domain: A,
@@ -96,12 +103,19 @@ describe('a command', () => {
       seenRevision: 0 as Revision,
       atUnixMs: 0,
       owner: '',
+      waitMs: 0,
+      coolDownMs: 0,
+      slots: 1,
+      principal: 'p',
     };
-    expect(() => encodeCommand(acquire)).toThrow(AssertionFailed);
+    expect(encodeCommand({ ...acquire, ttlMs: 1 }).length).toBeGreaterThan(0);
+    for (const wrong of [{}, { ttlMs: 1, waitMs: -1 }, { ttlMs: 1, coolDownMs: 2 ** 32 }, { ttlMs: 1, slots: 0.5 }]) {
+      expect(() => encodeCommand({ ...acquire, ...wrong })).toThrow(AssertionFailed);
+    }
   });
 
   it('with metadata out of order or repeated is refused', () => {
-    const acquire = { domain: 'a', requestId: ID, holder: 'h', ttlMs: 1, seenRevision: 0, atUnixMs: 0, owner: '' };
+    const acquire = { domain: 'a', requestId: ID, holder: 'h', ttlMs: 1, slots: 1, principal: 'p' };
     const pair = (key: string): object => ({ key, value: '' });
     for (const metadata of [
       [pair('b'), pair('a')],
@@ -112,46 +126,6 @@ describe('a command', () => {
   });
 });
 
-describe('a state record', () => {
-  it('has a key of one tag byte and the name, so that keys sort as the names do', () => {
-    const keys = ['a', 'a/b', 'a0', 'b'].map((domain) => hex(recordKey({ type: 'domain', domain: domain as Domain })));
-    expect(keys).toEqual(['6461', '64612f62', '646130', '6462']);
-    const numbers = [1, 255, 256, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1];
-    const ordered = numbers.map((n) => hex(recordKey({ type: 'finished', lastRevision: n as Revision })));
-    expect(ordered).toEqual([...ordered].sort());
-    expect(ordered[5]).toBe('66001fffffffffffff');
-    expect(keys.every((key) => key < (ordered[0] ?? ''))).toBe(true);
-  });
-
-  it.each(['', '64', '6423', '65ff', '66', '660000000000000000', '660020000000000000', '6600000000000000010'])(
-    'under the key %s is refused',
-    (key) => {
-      expect(() => decodeStateRecord(unhex(key), new Uint8Array(0))).toThrow(CorruptBytes);
-    },
-  );
-
-  it('of finished requests must end where its key says, in order', () => {
-    const finished = (finishedAt: number): object => ({ requestId: ID, domain: 'a', finishedAt, reason: 2 });
-    const key = recordKey({ type: 'finished', lastRevision: 7 as Revision });
-    const value = (...at: number[]): Uint8Array => made('FinishedRecord', { format: 1, requests: at.map(finished) });
-    expect(decodeStateRecord(key, value(5, 7))).toMatchObject({ lastRevision: 7 });
-    for (const wrong of [value(), value(5), value(7, 5, 7), value(8)]) {
-      expect(() => decodeStateRecord(key, wrong)).toThrow(CorruptBytes);
-    }
-    const unknown = made('FinishedRecord', { format: 1, requests: [{ ...finished(7), reason: 6 }] });
-    expect(() => decodeStateRecord(key, unknown)).toThrow(/reason 6 is not known/);
-    const unset = made('FinishedRecord', { format: 1, requests: [{ ...finished(7), reason: 0 }] });
-    expect(() => decodeStateRecord(key, unset)).toThrow(/reason 0 is not known/);
-  });
-
-  it('is not written under a key that is not its own', () => {
-    const wrong: StateRecord = { type: 'domain', domain: 'b' as Domain, lease };
-    expect(() => encodeStateRecord(wrong)).toThrow(AssertionFailed);
-    const finished: StateRecord = { type: 'finished', lastRevision: 3 as Revision, requests: [] };
-    expect(() => encodeStateRecord(finished)).toThrow(AssertionFailed);
-  });
-});
-
 describe('a chunk', () => {
   it('with any byte changed, cut anywhere or followed by more is refused', () => {
     const bytes = encodeChunk({
@@ -159,7 +133,7 @@ describe('a chunk', () => {
       request: 2,
       sequence: 3,
       meta: { index: 4, term: 1, configuration, configurationIndex: 0 },
-      summary: { forgotten: 0 as Revision, holding: false, limits: { finishedRequests: 65_536 } },
+      summary: { forgotten: 0 as Revision, holding: false, limits: STATE_LIMITS },
       records: [{ type: 'domain', domain: A, lease }],
       total: undefined,
     });
@@ -181,7 +155,7 @@ describe('genesis', () => {
     history: { base: 1_796_000_000_000_000 as Revision, start: 0 },
     startTerm: 0,
     holdMs: 0,
-    limits: { finishedRequests: 65_536 },
+    limits: STATE_LIMITS,
     members: [member('n1', 'a'), member('n2', 'b')],
     stateDigest: '',
   };
@@ -210,7 +184,7 @@ describe('genesis', () => {
       '08011220' +
         '63'.repeat(32) +
         '1a056c6f63616c' +
-        '20808091b0bdae98032800300038004204088080044a260a026e311220' +
+        '20808091b0bdae980328003000380042120880800410e80718c0843d20a08d0628904e4a260a026e311220' +
         '61'.repeat(32) +
         '4a260a026e321220' +
         '62'.repeat(32) +
@@ -297,12 +271,12 @@ describe('a message', () => {
 
 describe('the formats on disk', () => {
   it('are what they were at the first release', () => {
-    expect(hex(encodeCommand(release))).toBe('080122070a01611009' + '1a00');
+    expect(hex(encodeCommand(release))).toBe('080122090a01611009' + '1a00' + '2800');
     expect(hex(encodeConfiguration(configuration))).toBe('080112260a026e311220' + '61'.repeat(32));
     const { key, value } = encodeStateRecord({ type: 'domain', domain: A, lease });
     expect(hex(key)).toBe('6461');
     expect(hex(value)).toBe(
-      `080110a98091b0bdae98031a24${ID_HEX}2201682a060a016b1201763098753880d0c4cfa2344200480250d836`,
+      `080110a98091b0bdae98031a24${ID_HEX}2201682a060a016b1201763098753880d0c4cfa2344200480250d83658f02e620170`,
     );
     const finished = encodeStateRecord({
       type: 'finished',
@@ -317,12 +291,12 @@ describe('the formats on disk', () => {
           by: '',
           note: '',
           owner: '',
-          asked: { ttlMs: 5, holder: 'h' },
+          asked: { ttlMs: 5, holder: 'h', coolDownMs: 6, slots: 1 },
         },
       ],
     });
     expect(hex(finished.key)).toBe('660000000000000007');
-    expect(hex(finished.value)).toBe(`0801123c0a24${ID_HEX}12016118072005280232003a0042004a050805120168`);
+    expect(hex(finished.value)).toBe(`080112400a24${ID_HEX}12016118072005280232003a0042004a09080512016818062001`);
     expect(decodeConfiguration(encodeConfiguration(configuration))).toEqual(configuration);
   });
 });
