@@ -3,14 +3,22 @@ import type { Answer, GetStatusAnswer } from '../../src/base/api.js';
 import type { NodeId, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import { FencepostError } from '../../src/client/errors.js';
-import { ENDED, HEADER, LEASE, type Replies, REQUEST, run, TOKEN } from './kit.js';
+import { ENDED, HEADER, LEASE, type Replies, REQUEST, type Run, run, TOKEN } from './kit.js';
+import { domainAnswer, notGranted } from '../support/answers.js';
+
+/** The request id that was sent: what is shown, whatever an answer says. */
+function askedId({ calls }: Run): string {
+  const call = calls.at(-1);
+  if (call?.type !== 'acquire') throw new Error('no acquire was sent');
+  return call.requestId;
+}
 
 describe('acquire', () => {
   const answer =
     (outcome: Extract<Answer, { type: 'acquire' }>['outcome']): Replies =>
     (call) =>
       call.type === 'get'
-        ? { type: 'get', domain: LEASE.domain, lease: undefined, leftMs: 0 }
+        ? domainAnswer(LEASE.domain)
         : { type: 'acquire', requestId: REQUEST as string as RequestId, outcome };
 
   it('reads a header first, so that the new id goes with a seen revision', async () => {
@@ -42,7 +50,7 @@ holder         worker-a
 ttl            15000 ms
 granted at     2026-12-01T00:00:00.000Z
 meta zone      b
-request id     ${REQUEST}
+request id     ${askedId(result)}
 seen revision  ${HEADER.revision}`,
     );
   });
@@ -51,14 +59,14 @@ seen revision  ${HEADER.revision}`,
     const result = await run('acquire orders/eu --json', answer({ type: 'granted', lease: LEASE }));
     expect(JSON.parse(result.out)).toEqual({
       outcome: 'granted',
-      requestId: REQUEST,
+      requestId: askedId(result),
       seenRevision: String(HEADER.revision),
       lease: { ...LEASE, token: TOKEN, metadata: { zone: 'b' } },
     });
   });
 
   it('ends with 1 when another holds the domain', async () => {
-    const result = await run('acquire orders/eu', answer({ type: 'notGranted', reason: 'held', current: LEASE }));
+    const result = await run('acquire orders/eu', answer(notGranted('held', LEASE)));
     expect(result.code).toBe(1);
     expect(result.out).toContain('granted     no');
     expect(result.out).toContain('the domain is held by the lease below');
@@ -76,9 +84,7 @@ seen revision  ${HEADER.revision}`,
 
   it('says how to ask again after a failure, and then asks with the very same words', async () => {
     const failed = await run('acquire a', (call) =>
-      call.type === 'get'
-        ? { type: 'get', domain: LEASE.domain, lease: undefined, leftMs: 0 }
-        : new FencepostError('TIMED_OUT', 'late'),
+      call.type === 'get' ? domainAnswer(LEASE.domain) : new FencepostError('TIMED_OUT', 'late'),
     );
     expect(failed.code).toBe(3);
     expect(failed.err.split('\n')[0]).toBe('TIMED_OUT: acquire: late');
@@ -93,7 +99,7 @@ seen revision  ${HEADER.revision}`,
 
 describe('a failed acquire', () => {
   const failing = (error: FencepostError): Replies => {
-    return (call) => (call.type === 'get' ? { type: 'get', domain: LEASE.domain, lease: undefined, leftMs: 0 } : error);
+    return (call) => (call.type === 'get' ? domainAnswer(LEASE.domain) : error);
   };
 
   it('that was not done gives no hint', async () => {
@@ -172,22 +178,13 @@ describe('renew, verify, release, get', () => {
   });
 
   it('get: held and free are both answers', async () => {
-    const held = await run('get orders/eu', () => ({
-      type: 'get',
-      domain: LEASE.domain,
-      lease: LEASE,
-      leftMs: 1_234.5,
-    }));
+    const held = await run('get orders/eu', () => domainAnswer(LEASE.domain, LEASE, 1_234.5));
     expect(held.code).toBe(0);
     expect(held.out).toContain('time left   1235 ms without a renewal');
-    const free = await run('get orders/eu --json', () => ({
-      type: 'get',
-      domain: LEASE.domain,
-      lease: undefined,
-      leftMs: 0,
-    }));
+    const free = await run('get orders/eu --json', () => domainAnswer(LEASE.domain));
     expect(free.code).toBe(0);
-    expect(JSON.parse(free.out)).toEqual({ domain: 'orders/eu', lease: null, leftMs: null });
+    const nobody = { queueLength: 0, waiters: [], coolDownLeftMs: 0 };
+    expect(JSON.parse(free.out)).toEqual({ domain: 'orders/eu', lease: null, leftMs: null, ...nobody });
   });
 });
 

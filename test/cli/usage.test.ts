@@ -4,6 +4,7 @@ import type { Domain } from '../../src/base/ids.js';
 import { COMMANDS } from '../../src/cli/program.js';
 import { FencepostError } from '../../src/client/errors.js';
 import { NOTHING, run } from './kit.js';
+import { domainAnswer } from '../support/answers.js';
 
 describe('usage', () => {
   it('reports every fault of a line in one message, and calls nobody', async () => {
@@ -86,7 +87,7 @@ describe('usage', () => {
   });
 
   it('reads what stands behind -- as an operand', async () => {
-    const result = await run('get -- -x', () => ({ type: 'get', domain: '-x' as Domain, lease: undefined, leftMs: 0 }));
+    const result = await run('get -- -x', () => domainAnswer('-x' as Domain));
     expect(result.calls).toEqual([{ type: 'get', domain: '-x', freshness: 'linearizable' }]);
   });
 

@@ -162,7 +162,14 @@ describe('plain calls', () => {
         ? answered({ type: 'verify', outcome: { type: 'live', ttlMs: 5_000 } })
         : answer(arrived);
     expect(await within(time, 100, client.verify('d', 5n))).toEqual({ current: true, ttlMs: 5_000 });
-    expect(await within(time, 100, client.get('d'))).toEqual({ domain: 'd', lease: undefined, leftMs: 0 });
+    expect(await within(time, 100, client.get('d'))).toEqual({
+      domain: 'd',
+      lease: undefined,
+      leftMs: 0,
+      queueLength: 0,
+      waiters: [],
+      coolDownLeftMs: 0,
+    });
     expect(await within(time, 100, client.release('d', 5n))).toBe(true);
     expect(await within(time, 100, client.renew('d', 5n))).toMatchObject({ current: true });
     await expect(client.verify('d', 2n ** 53n)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });

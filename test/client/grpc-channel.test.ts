@@ -107,6 +107,9 @@ const ACQUIRE: AcquireCall = {
   requestId: requestId(1),
   holder: 'tester',
   ttlMs: 15_000,
+  waitMs: 60_000,
+  coolDownMs: 2_000,
+  slots: 3,
   metadata: [['zone', 'ü']],
   seenRevision: BASE as Revision,
 };

@@ -9,10 +9,11 @@ import type { CallOutcome, OpenCall } from '../../src/client/transport.js';
 import type { Call } from '../../src/base/api.js';
 import { BASE, FakeNet, FakeTime, OTHER_INCARNATION, REFUSED, SILENT, answered, refused, requestId } from './world.js';
 import { FencepostError } from '../../src/client/errors.js';
+import { domainAnswer } from '../support/answers.js';
 
 const ENDPOINTS = ['a:1', 'b:1', 'c:1'];
 const GET: GetCall = { type: 'get', domain: 'd' as Domain, freshness: 'linearizable' };
-const GOT = { type: 'get', domain: 'd' as Domain, lease: undefined, leftMs: 0 } as const;
+const GOT = domainAnswer('d' as Domain);
 const n = (name: string) => name as NodeId;
 
 function setUp(endpoints = ENDPOINTS, earlyMs = 0) {

@@ -13,6 +13,7 @@ import type { Reading } from '../../src/client/clock.js';
 import { Client } from '../../src/client/client.js';
 import type { ConnectOptions } from '../../src/client/options.js';
 import type { Surroundings } from '../../src/client/surroundings.js';
+import { domainAnswer, notGranted } from '../support/answers.js';
 
 interface Timer {
   readonly atMs: number;
@@ -211,8 +212,9 @@ export function generous(): (arrived: { readonly call: Call }) => Reply {
       case 'withdraw':
         return answered({ type: 'withdraw' });
       case 'get':
-        return answered({ type: 'get', domain: call.domain, lease: undefined, leftMs: 0 });
+        return answered(domainAnswer(call.domain));
       case 'verify':
+      case 'list':
       case 'forceRelease':
       case 'transferLeadership':
       case 'getStatus':
@@ -243,7 +245,7 @@ export function granted(domain: Domain, id: RequestId, token: number, ttlMs: num
 
 /** A held answer. */
 export function held(id: RequestId): Answer {
-  return { type: 'acquire', requestId: id, outcome: { type: 'notGranted', reason: 'held', current: undefined } };
+  return { type: 'acquire', requestId: id, outcome: notGranted() };
 }
 
 /** A client over three endpoints in memory that grant everything. */

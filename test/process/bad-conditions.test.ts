@@ -12,6 +12,7 @@ import type { Domain, RequestId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import { freePorts, ProcessCluster, until } from './cluster.js';
 import type { ProcessNode } from './cluster.js';
+import { PLAIN } from '../support/answers.js';
 
 const run = promisify(execFile);
 const MAIN = resolve(import.meta.dirname, '../../dist/cli/main.js');
@@ -28,6 +29,7 @@ function acquireOf(domain: string, more: Partial<AcquireCall> = {}): AcquireCall
     holder: 'test',
     ttlMs: 60_000,
     metadata: [],
+    ...PLAIN,
     seenRevision: ZERO_REVISION,
     ...more,
   };

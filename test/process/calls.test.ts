@@ -5,6 +5,7 @@ import type { Domain, RequestId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import { ProcessCluster, until } from './cluster.js';
 import type { ProcessNode } from './cluster.js';
+import { PLAIN } from '../support/answers.js';
 
 function acquireOf(domain: string, ttlMs = 60_000): AcquireCall {
   const requestId = randomUUID() as RequestId;
@@ -15,6 +16,7 @@ function acquireOf(domain: string, ttlMs = 60_000): AcquireCall {
     holder: 'test',
     ttlMs,
     metadata: [],
+    ...PLAIN,
     seenRevision: ZERO_REVISION,
   };
 }

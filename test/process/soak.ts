@@ -10,6 +10,7 @@ import type { Domain, RequestId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { ProcessCluster, ProcessNode } from './cluster.js';
+import { PLAIN } from '../support/answers.js';
 
 /** Long: whatever is lost in a minute was lost by us, not by time. */
 const TTL_MS = 600_000;
@@ -115,6 +116,7 @@ export class Soak {
       holder: 'soak',
       ttlMs: TTL_MS,
       metadata: [],
+      ...PLAIN,
       seenRevision: this.#seen,
     };
     const { outcome } = await this.#repeat<AcquireAnswer>(

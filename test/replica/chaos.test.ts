@@ -32,7 +32,7 @@ async function run(seed: number): Promise<number> {
   const cluster = new MemoryCluster({
     seed,
     nodes: seed % 4 === 0 ? 5 : 3,
-    finishedRequests: nextInt(random, 3, 50),
+    limits: { finishedRequests: nextInt(random, 3, 50) },
     // Tiny limits make rare paths common.
     options: {
       cutMs: nextInt(random, 10, 500),

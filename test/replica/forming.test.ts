@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
-import { FINISHED_REQUESTS } from '../../src/base/limits.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
 import type { Revision } from '../../src/base/revision.js';
 import { createForming } from '../../src/replica/forming.js';
 import type { Forming, FormingEffect, FormingEvent, FormingOptions } from '../../src/replica/forming.js';
@@ -42,7 +42,7 @@ class Town {
       form: true,
       floor: undefined,
       holdMs: 0,
-      limits: { finishedRequests: FINISHED_REQUESTS },
+      limits: STATE_LIMITS,
       incarnation: this.#hex() as Incarnation,
       genesis: undefined,
       ...more,

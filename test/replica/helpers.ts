@@ -16,6 +16,7 @@ import type { Failure } from '../../src/base/errors.js';
 import type { Domain, RequestId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import type { CallResult } from '../../src/replica/types.js';
+import { PLAIN } from '../support/answers.js';
 import type { MemoryCluster } from '../support/memory-cluster.js';
 
 let made = 0;
@@ -35,6 +36,7 @@ export function acquireOf(domain: string, more: Partial<AcquireCall> = {}): Acqu
     holder: 'test',
     ttlMs: 3_000,
     metadata: [],
+    ...PLAIN,
     seenRevision: ZERO_REVISION,
     ...more,
   };

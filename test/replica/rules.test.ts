@@ -55,6 +55,7 @@ describe('a node that passed calls on and is gone', () => {
       id: 7,
       principal: PRINCIPAL,
       timeoutMs: 10_000,
+      holdMs: 1_500,
       call: acquireOf('d'),
     };
     step(1, forwarded);

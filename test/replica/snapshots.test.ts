@@ -19,7 +19,7 @@ const EAGER = { cutMs: 50, cutBytes: 500, logKeepBytes: 500 };
 
 describe('snapshots', () => {
   it('bring a member that was away for longer than the log is kept', async () => {
-    const cluster = new MemoryCluster({ options: EAGER, finishedRequests: 20 });
+    const cluster = new MemoryCluster({ options: EAGER, limits: { finishedRequests: 20 } });
     const leader = await cluster.untilLeader();
     const [away] = others(cluster, leader);
     if (away === undefined) throw new Error('three nodes expected');
@@ -51,7 +51,7 @@ describe('snapshots', () => {
 
   it('survive a crash of the receiver at any moment', async () => {
     for (let step = 0; step < 12; step++) {
-      const cluster = new MemoryCluster({ options: EAGER, seed: step + 1, finishedRequests: 10 });
+      const cluster = new MemoryCluster({ options: EAGER, seed: step + 1, limits: { finishedRequests: 10 } });
       const leader = await cluster.untilLeader();
       const [away] = others(cluster, leader);
       if (away === undefined) throw new Error('three nodes expected');
@@ -74,7 +74,7 @@ describe('snapshots', () => {
   });
 
   it('a late acquire whose record was evicted is refused as too old, not granted twice (F6)', async () => {
-    const cluster = new MemoryCluster({ finishedRequests: 3 });
+    const cluster = new MemoryCluster({ limits: { finishedRequests: 3 } });
     const leader = await cluster.untilLeader();
     const seen = await granted(cluster, leader, acquireOf('seen'));
     const call = acquireOf('d', { seenRevision: seen.token });

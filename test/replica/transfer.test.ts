@@ -71,6 +71,7 @@ describe('a leader that is told to stop while it hands over', () => {
       from: target,
       principal: { name: 'addr:test', authenticated: false },
       timeoutMs: 1_000,
+      holdMs: 0,
     } as const;
     // The target lacks an entry, so the hand-over takes a while.
     cluster.dispatchTo(node, { ...forwarded, id: 1_001, call: acquireOf('d') });

@@ -5,7 +5,7 @@
  */
 import type { Domain } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import { leaseOf } from '../../src/lease/lookup.js';
+import { finishedLease, leaseOf } from '../../src/lease/lookup.js';
 import type { State } from '../../src/lease/state.js';
 import { hashState } from '../../src/lease/hash.js';
 
@@ -69,7 +69,11 @@ export class LeaseOracle {
       if (state.revision < token || leaseOf(state, domain as Domain)?.token === token) continue;
       // The first member that has applied the end still knows why; it counts once.
       this.#held.delete(token);
-      if (now >= until || state.requests.byToken.get(token as Revision)?.reason !== 'expired') continue;
+      if (
+        now >= until ||
+        finishedLease(state, { domain: domain as Domain, token: token as Revision })?.reason !== 'expired'
+      )
+        continue;
       this.faults.push(
         `LEASE: at ${name} ${domain} ${token} has expired at ${now} ms; its holder is safe until ${until} ms`,
       );

@@ -15,6 +15,7 @@ import { genesisOf, HOLDER, START_UNIX_MS } from './replica-node.js';
 import type { Operation } from './replica-clients.js';
 import type { ReplicaWorld } from './replica-world.js';
 import { member, memberText } from './text.js';
+import { PLAIN } from '../support/answers.js';
 
 /** An event that changes nothing: the replica goes through the end of its turn. */
 const NOTHING: Event = { type: 'cancel', id: 0 };
@@ -142,6 +143,7 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
       holder: HOLDER,
       ttlMs: Number(after(words, 'ttl') ?? 3000),
       metadata: [],
+      ...PLAIN,
       seenRevision: (seen === undefined ? 0 : world.clients.base + Number(seen)) as Revision,
     });
   },
@@ -178,7 +180,8 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
     const payload = commandCodec.encode({
       type: 'expire',
       term: raft.hard.term - 1,
-      leases: [{ domain, token, version }],
+      leases: [{ domain, token, version, detached: [] }],
+      atUnixMs: START_UNIX_MS,
     });
     step(raft, { type: 'propose', payload, exempt: true });
     world.step(node, [NOTHING]);

@@ -5,6 +5,7 @@ import type { Member } from '../../src/raft/types.js';
 import { createForming } from '../../src/replica/forming.js';
 import type { Forming, FormingEvent } from '../../src/replica/forming.js';
 import type { Genesis } from '../../src/replica/types.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
 
 /** What forming begins with. */
 export interface FormingSettings {
@@ -40,7 +41,7 @@ export function formHistory(settings: FormingSettings): Genesis {
         form: true,
         floor,
         holdMs,
-        limits: { finishedRequests },
+        limits: { ...STATE_LIMITS, finishedRequests },
         incarnation: id as Incarnation,
         genesis: undefined,
       }),

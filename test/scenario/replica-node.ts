@@ -16,6 +16,7 @@ import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-stor
 import { commandCodec } from '../../src/wire/command.js';
 import type { DiskView, NodeView } from './invariants.js';
 import { viewOf } from './node-view.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
 
 /** Tokens of a scenario are small: the base, and the index of the entry. */
 export const BASE = 1000;
@@ -34,6 +35,7 @@ const LIMITS = {
   cutBytes: 1_000_000,
   logKeepTransferBytes: 1_000_000,
   maxHeldCalls: 100,
+  waiterGraceMs: 5_000,
 };
 
 /** The record that begins the history of a scenario. */
@@ -47,7 +49,7 @@ export function genesisOf(
     history: { base: BASE as Revision, start: 0 },
     startTerm: 0,
     holdMs: settings.holdMs,
-    limits: { finishedRequests: settings.finishedRequests },
+    limits: { ...STATE_LIMITS, finishedRequests: settings.finishedRequests },
     members,
     stateDigest: '',
   };

@@ -26,6 +26,7 @@ export function outcomeText(result: CallResult, base: number): string {
   switch (answer.type) {
     case 'acquire':
       if (answer.outcome.type === 'granted') return `granted ${answer.outcome.lease.token - base}`;
+      if (answer.outcome.type === 'queued') return `queued ${answer.outcome.position}`;
       return answer.outcome.type === 'ended' ? `ended ${answer.outcome.ended.reason}` : answer.outcome.reason;
     case 'renew':
       return answer.results.map((state) => (state.type === 'live' ? 'live' : `ended ${state.ended.reason}`)).join(' ');
@@ -35,6 +36,7 @@ export function outcomeText(result: CallResult, base: number): string {
       return answer.released ? 'released' : `ended ${answer.ended?.reason ?? ''}`;
     case 'get':
       return answer.lease === undefined ? 'free' : `held ${answer.lease.token - base}`;
+    case 'list':
     case 'withdraw':
     case 'forceRelease':
     case 'transferLeadership':

@@ -82,7 +82,7 @@ describe('buf curl', () => {
 
   it('is told what is not there', async () => {
     const { address } = await serve(ANSWERING);
-    const { code, stderr } = await curl(address, 'fencepost.v1.LeaseService/List', '-d', '{}');
+    const { code, stderr } = await curl(address, 'fencepost.v1.LeaseService/Watch', '-d', '{}');
     expect(code).not.toBe(0);
     expect(stderr).toContain('unimplemented');
   });

@@ -1,4 +1,5 @@
 /** Every method, from the bytes of a stock client to the replica and back. */
+import type { Domain } from '../../src/base/ids.js';
 import type { ClientUnaryCall } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { failure } from '../../src/base/errors.js';
@@ -19,6 +20,7 @@ import {
   SILENT,
   until,
 } from './kit.js';
+import { domainAnswer } from '../support/answers.js';
 
 afterEach(endAll);
 
@@ -69,9 +71,9 @@ describe('a call', () => {
       // The last call answers all, the newest first.
       if (id < 1_000) return;
       for (let open = id; open >= 1; open--) {
-        const answer = { type: 'get', domain: `d/${open}`, lease: undefined, leftMs: open } as const;
+        const answer = domainAnswer(`d/${open}` as Domain, undefined, open);
         expect(call.type).toBe('get');
-        table.answer(open, HEADER, { type: 'answer', answer: answer as never, revision: HEADER.revision });
+        table.answer(open, HEADER, { type: 'answer', answer, revision: HEADER.revision });
       }
     });
     const client = clientOf(address);

@@ -20,6 +20,7 @@ import {
   watchHealth,
 } from './kit.js';
 import { openReflection } from './reflection-client.js';
+import { domainAnswer } from '../support/answers.js';
 
 afterEach(endAll);
 
@@ -73,7 +74,7 @@ describe('close', () => {
     expect(late).toMatchObject({ error: { code: 14 } });
     served.calls.answer(1, HEADER, {
       type: 'answer',
-      answer: { type: 'get', domain: CALLS.get.domain, lease: undefined, leftMs: 0 },
+      answer: domainAnswer(CALLS.get.domain),
       revision: HEADER.revision,
     });
     expect(await ended).toHaveProperty('response');

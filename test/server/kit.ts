@@ -16,6 +16,7 @@ import { pathOf } from '../../src/wire/public-messages.js';
 import { requestOf } from '../../src/wire/public-request.js';
 import type { CallType } from '../../src/wire/public-types.js';
 import { METHOD_OF } from '../../src/wire/public.js';
+import { domainAnswer, notGranted } from '../support/answers.js';
 
 export type CallEvent = Extract<Event, { readonly type: 'call' }>;
 
@@ -59,7 +60,10 @@ export const CALLS = {
     requestId: REQUEST_ID,
     holder: 'worker-1',
     ttlMs: 9_000,
+    waitMs: 60_000,
     metadata: [['zone', 'eu']],
+    coolDownMs: 2_000,
+    slots: 3,
     seenRevision: TOKEN,
   },
   renew: { type: 'renew', leases: [{ domain: DOMAIN, token: TOKEN }] },
@@ -67,6 +71,7 @@ export const CALLS = {
   withdraw: { type: 'withdraw', domain: DOMAIN, requestId: REQUEST_ID },
   verify: { type: 'verify', lease: { domain: DOMAIN, token: TOKEN }, freshness: 'linearizable' },
   get: { type: 'get', domain: DOMAIN, freshness: 'local' },
+  list: { type: 'list', prefix: 'orders/', pageSize: 7, after: 'orders/a', freshness: 'local' },
   getStatus: { type: 'getStatus' },
   transferLeadership: { type: 'transferLeadership', to: 'n3' as NodeId },
   forceRelease: { type: 'forceRelease', domain: DOMAIN, token: TOKEN, note: 'hängt' },
@@ -76,8 +81,14 @@ export const CALLS = {
 /** Every outcome of every call. */
 export const ANSWERS: readonly Answer[] = [
   { type: 'acquire', requestId: REQUEST_ID, outcome: { type: 'granted', lease: LEASE } },
-  { type: 'acquire', requestId: REQUEST_ID, outcome: { type: 'notGranted', reason: 'held', current: LEASE } },
-  { type: 'acquire', requestId: REQUEST_ID, outcome: { type: 'notGranted', reason: 'recovering', current: undefined } },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: notGranted('held', LEASE) },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: { ...notGranted('queue_full', LEASE), queueLength: 1_000 } },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: { ...notGranted('cool_down'), coolDownLeftMs: 1_999 } },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: notGranted('wait_over', LEASE) },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: notGranted('slots_differ') },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: { type: 'queued', position: 7, current: LEASE } },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: { type: 'queued', position: 1, current: undefined } },
+  { type: 'acquire', requestId: REQUEST_ID, outcome: notGranted('recovering') },
   { type: 'acquire', requestId: REQUEST_ID, outcome: { type: 'ended', ended: ENDED } },
   {
     type: 'renew',
@@ -91,8 +102,26 @@ export const ANSWERS: readonly Answer[] = [
   { type: 'withdraw' },
   { type: 'verify', outcome: { type: 'live', ttlMs: 9_000 } },
   { type: 'verify', outcome: { type: 'ended', ended: { ...ENDED, reason: 'unspecified', by: '', note: '' } } },
-  { type: 'get', domain: DOMAIN, lease: LEASE, leftMs: 8_999 },
-  { type: 'get', domain: DOMAIN, lease: undefined, leftMs: 0 },
+  domainAnswer(DOMAIN, LEASE, 8_999),
+  domainAnswer(DOMAIN),
+  {
+    ...domainAnswer(DOMAIN),
+    queueLength: 300,
+    coolDownLeftMs: 1_999,
+    waiters: [
+      { holder: 'worker-2', metadata: [['zone', 'us']], queuedAtUnixMs: 1_796_083_200_001 },
+      { holder: 'worker-3', metadata: [], queuedAtUnixMs: 1_796_083_200_002 },
+    ],
+  },
+  { type: 'list', domains: [], next: '' },
+  {
+    type: 'list',
+    domains: [
+      { domain: DOMAIN, lease: LEASE, leftMs: 8_999, queueLength: 2, coolDownLeftMs: 0 },
+      { domain: 'orders/us#3' as Domain, lease: undefined, leftMs: 0, queueLength: 0, coolDownLeftMs: 1_999 },
+    ],
+    next: 'orders/us#3',
+  },
   { type: 'forceRelease', released: true, currentToken: 0 as Revision },
   { type: 'forceRelease', released: false, currentToken: TOKEN },
   { type: 'transferLeadership', leader: 'n3' as NodeId },

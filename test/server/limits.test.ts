@@ -12,6 +12,19 @@ afterEach(endAll);
 /** Bytes that a header block may have with the strictest of the usual clients (8 KiB). */
 const HEADER_BYTES = 8_192;
 
+/** An Acquire of nothing but a domain and a holder. */
+const MINIMAL = {
+  domain: DOMAIN as string,
+  requestId: '',
+  holder: 'h',
+  ttlMs: 0,
+  waitMs: 0,
+  metadata: {},
+  coolDownMs: 0,
+  slots: 0,
+  seenRevision: 0n,
+};
+
 async function refused<T extends CallType>(type: T, message: RequestMessages[T]): Promise<ServiceError> {
   const served = await serve(ANSWERING);
   const ended = await sendBytes(clientOf(served.address), pathOf(type), encodeRequest(type, message));
@@ -35,10 +48,10 @@ describe('a request outside the limits', () => {
       requestId: 'mine',
       holder: 'h'.repeat(256),
       ttlMs: 10,
-      waitMs: 1,
+      waitMs: 86_400_001,
       metadata: { k: 'v'.repeat(4_096) },
-      coolDownMs: 2,
-      slots: 3,
+      coolDownMs: 600_001,
+      slots: 1_001,
       seenRevision: -1n,
     });
     expect(details.split('; ')).toEqual([
@@ -52,12 +65,12 @@ describe('a request outside the limits', () => {
       'at most 4096 are allowed',
       'seen_revision is -1',
       'it must be from 0 to 2^53 - 1',
-      'wait_ms is 1',
-      'this version has no queue, it must be 0',
-      'cool_down_ms is 2',
-      'this version has no cool-down, it must be 0',
-      'slots is 3',
-      'this version has no slots, it must be 0 or 1',
+      'wait_ms is 86400001',
+      'it must be from 0 to 86400000',
+      'cool_down_ms is 600001',
+      'it must be from 0 to 600000',
+      'slots is 1001',
+      'it must be from 0 to 1000',
     ]);
   });
 
@@ -90,6 +103,16 @@ describe('a request outside the limits', () => {
       'Withdraw',
       () => refused('withdraw', { domain: '', requestId: '' }),
       ['domain must not be empty', 'request_id must be a UUID'],
+    ],
+    [
+      'List',
+      () => refused('list', { prefix: '\u{fffd}', pageSize: 1_001, pageToken: 'x y', freshness: 9 }),
+      ['prefix is not', 'page_size is 1001', 'page_token is none that', 'freshness 9 is not known'],
+    ],
+    [
+      'Acquire of slots of a long name',
+      () => refused('acquire', { ...MINIMAL, domain: 'd'.repeat(248), slots: 2 }),
+      ['domain has 248 bytes; a name with slots has at most 247'],
     ],
     [
       'Get',
@@ -165,36 +188,23 @@ describe('a request at the limits', () => {
     expect(event?.type === 'call' && event.call.type === 'renew' && event.call.leases.length).toBe(1_000);
   });
 
-  it('of Acquire without a TTL gets the default', async () => {
+  it('of Acquire without TTL and slots gets the defaults', async () => {
     const { address, events } = await serve(ANSWERING);
-    const message = {
-      requestId: '',
-      holder: 'h',
-      ttlMs: 0,
-      waitMs: 0,
-      metadata: {},
-      coolDownMs: 0,
-      slots: 1,
-      seenRevision: 0n,
-    };
-    await sendBytes(clientOf(address), pathOf('acquire'), encodeRequest('acquire', { domain: DOMAIN, ...message }));
-    expect(events[0]).toMatchObject({ call: { ttlMs: 15_000 } });
+    await sendBytes(clientOf(address), pathOf('acquire'), encodeRequest('acquire', MINIMAL));
+    expect(events[0]).toMatchObject({ call: { ttlMs: 15_000, waitMs: 0, coolDownMs: 0, slots: 1 } });
   });
 });
 
 describe('a method that is not there', () => {
-  it.each([
-    'LeaseService/List',
-    'LeaseService/Watch',
-    'LeaseService/Pipeline',
-    'ClusterService/AddMember',
-    'Other/Get',
-  ])('%s answers UNIMPLEMENTED', async (method) => {
-    const { address } = await serve(ANSWERING);
-    expect(await sendBytes(clientOf(address), `/fencepost.v1.${method}`, new Uint8Array())).toMatchObject({
-      error: { code: 12 },
-    });
-  });
+  it.each(['LeaseService/Watch', 'LeaseService/Pipeline', 'ClusterService/AddMember', 'Other/Get'])(
+    '%s answers UNIMPLEMENTED',
+    async (method) => {
+      const { address } = await serve(ANSWERING);
+      expect(await sendBytes(clientOf(address), `/fencepost.v1.${method}`, new Uint8Array())).toMatchObject({
+        error: { code: 12 },
+      });
+    },
+  );
 });
 
 describe('what is no gRPC', () => {

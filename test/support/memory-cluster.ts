@@ -4,11 +4,12 @@
  */
 import type { Call } from '../../src/base/api.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
-import { FINISHED_REQUESTS, TICK_MS } from '../../src/base/limits.js';
+import { STATE_LIMITS, TICK_MS } from '../../src/base/limits.js';
 import { createRandom, nextInt, nextUint32 } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
 import type { Revision } from '../../src/base/revision.js';
 import { createExecutor } from '../../src/node/executor.js';
+import type { StateLimits } from '../../src/lease/types.js';
 import type { Executor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
 import type { PeerEffect } from '../../src/replica/ports.js';
@@ -31,7 +32,7 @@ export interface ClusterSettings {
   readonly seed?: number;
   readonly options?: Partial<ReplicaOptions>;
   readonly holdMs?: number;
-  readonly finishedRequests?: number;
+  readonly limits?: Partial<StateLimits>;
   /** Writes are reported before they are synced: a crash loses what was acknowledged. Only for the deliberate break. */
   readonly sync?: boolean;
 }
@@ -86,7 +87,7 @@ export class MemoryCluster {
       history: { base: (START_UNIX_MS * 1_000) as Revision, start: 0 },
       startTerm: 0,
       holdMs: settings.holdMs ?? 0,
-      limits: { finishedRequests: settings.finishedRequests ?? FINISHED_REQUESTS },
+      limits: { ...STATE_LIMITS, ...settings.limits },
       members,
       stateDigest: '',
     };
@@ -352,10 +353,19 @@ export class MemoryCluster {
         return;
       }
       case 'forward': {
-        const { to, id, principal, timeoutMs, call } = effect;
+        const { to, id, principal, timeoutMs, holdMs, call } = effect;
         const node = this.node(to);
         if (node.running === undefined) this.dispatchTo(from, { type: 'forwardLost', node: to });
-        else this.#deliver(from, node, { type: 'forwarded', from: from.member.node, id, principal, timeoutMs, call });
+        else
+          this.#deliver(from, node, {
+            type: 'forwarded',
+            from: from.member.node,
+            id,
+            principal,
+            timeoutMs,
+            holdMs,
+            call,
+          });
         return;
       }
       case 'forwardCancel':

@@ -14,6 +14,7 @@ import {
   MAX_UNAPPLIED_ENTRIES,
   MAX_UNCOMMITTED_BYTES,
   TICK_MS,
+  WAITER_GRACE_MS,
 } from '../../src/base/limits.js';
 import type { Member } from '../../src/raft/types.js';
 import type { Genesis, ReplicaOptions } from '../../src/replica/types.js';
@@ -38,5 +39,6 @@ export function defaultOptions(self: Member, genesis: Genesis): Omit<ReplicaOpti
     logKeepBytes: LOG_KEEP_BYTES,
     logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
     maxHeldCalls: MAX_HELD_CALLS,
+    waiterGraceMs: WAITER_GRACE_MS,
   };
 }

@@ -1,23 +1,27 @@
 import { afterEach, expect, test } from 'vitest';
-import type { ForwardableCall } from '../../src/base/api.js';
+import type { AcquireCall, ForwardableCall } from '../../src/base/api.js';
 import { failure, type Failure } from '../../src/base/errors.js';
 import type { Domain, NodeId, RequestId } from '../../src/base/ids.js';
 import { MAX_HELD_CALLS } from '../../src/base/limits.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { CallResult } from '../../src/replica/types.js';
 import { closeAll, cluster, TestNode, until } from './harness.js';
+import { notGranted } from '../support/answers.js';
 
 afterEach(closeAll);
 
 const n2Id = 'n2' as NodeId;
 const n1Id = 'n1' as NodeId;
-const acquire: ForwardableCall = {
+const acquire: AcquireCall = {
   type: 'acquire',
   domain: 'orders/1' as Domain,
   requestId: '5f0c7a4e-8d64-4a40-9a55-3f3a1e6c3b11' as RequestId,
   holder: 'worker',
   ttlMs: 15_000,
   metadata: [['zone', 'a']],
+  waitMs: 60_000,
+  coolDownMs: 500,
+  slots: 3,
   seenRevision: 1_796_000_000_000_000 as Revision,
 };
 const get = (n: number): ForwardableCall => ({ type: 'get', domain: `d/${n}` as Domain, freshness: 'linearizable' });
@@ -29,6 +33,7 @@ function forward(from: TestNode, id: number, call: ForwardableCall): void {
     id,
     principal: { name: 'addr:10.0.0.7', authenticated: false },
     timeoutMs: 1_500,
+    holdMs: 1_250,
     call,
   });
 }
@@ -51,12 +56,13 @@ test('a call arrives with its principal and time, and each kind of result comes 
     id: 7,
     principal: { name: 'addr:10.0.0.7', authenticated: false },
     timeoutMs: 1_500,
+    holdMs: 1_250,
     call: acquire,
   });
   const { requestId } = acquire;
   const answered: CallResult = {
     type: 'answer',
-    answer: { type: 'acquire', requestId, outcome: { type: 'notGranted', reason: 'held', current: undefined } },
+    answer: { type: 'acquire', requestId, outcome: notGranted('held') },
     revision: 1_796_000_000_000_041 as Revision,
   };
   const failed: CallResult = {

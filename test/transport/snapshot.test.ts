@@ -18,6 +18,7 @@ import {
   track,
   until,
 } from './harness.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
 
 afterEach(closeAll);
 
@@ -56,15 +57,17 @@ class Snapshot implements SnapshotReader {
         holder: 'h',
         metadata: [['k', 'x'.repeat(4_000)]] as const,
         ttlMs: 15_000,
+        coolDownMs: 0,
         grantedAtUnixMs: 1,
         owner: '',
+        principal: 'p',
         version: 0,
         checkpointLeftMs: undefined,
       },
     }));
     return Promise.resolve({
       meta,
-      summary: { forgotten: 0 as Revision, holding: false, limits: { finishedRequests: 65_536 } },
+      summary: { forgotten: 0 as Revision, holding: false, limits: STATE_LIMITS },
       records,
       total:
         this.read === this.#count && !this.#ragged ? { count: 64 * this.#count, digest: 'd'.repeat(16) } : undefined,

@@ -11,6 +11,7 @@ import { now } from './clock.js';
 import type { CallPorts } from './noted-calls.js';
 import { NotedCalls } from './noted-calls.js';
 import { epochAt } from './orders.js';
+import { PLAIN } from '../../support/answers.js';
 
 /** So many domains are fought for at a time. */
 const DOMAINS = 6;
@@ -42,6 +43,7 @@ export class Caller {
       holder: `${this.#ports.name} ${requestId}`,
       ttlMs: this.#any(3_000, 4_000),
       metadata: [],
+      ...PLAIN,
       seenRevision: this.#calls.seenRevision,
     };
     const { domain } = call;

@@ -5,6 +5,7 @@ import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { Revision } from '../../../src/base/revision.js';
 import type { Applied, ClientCall, ClientEvent } from './events.js';
 import { Judge } from './judge.js';
+import { domainAnswer, PLAIN } from '../../support/answers.js';
 
 const DOMAIN = 'd' as Domain;
 const TTL_MS = 3_000;
@@ -34,6 +35,7 @@ function acquired(from: number, to: number, token: number, request = `request-${
     holder: request,
     ttlMs: TTL_MS,
     metadata: [],
+    ...PLAIN,
     seenRevision: ZERO_REVISION,
   } as const;
   return called(from, to, call, { type: 'acquire', requestId, outcome: { type: 'granted', lease: view(token) } });
@@ -51,7 +53,7 @@ function renewed(from: number, to: number, token: number): ClientEvent[] {
 
 function got(from: number, to: number, token: number | undefined): ClientEvent[] {
   const lease = token === undefined ? undefined : view(token);
-  const answer = { type: 'get', domain: DOMAIN, lease, leftMs: 0 } as const;
+  const answer = domainAnswer(DOMAIN, lease);
   return called(from, to, { type: 'get', domain: DOMAIN, freshness: 'linearizable' }, answer);
 }
 

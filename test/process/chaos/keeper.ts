@@ -11,6 +11,7 @@ import { now } from './clock.js';
 import type { CallPorts } from './noted-calls.js';
 import { NotedCalls } from './noted-calls.js';
 import { epochAt } from './orders.js';
+import { PLAIN } from '../../support/answers.js';
 
 const NEXT_MS = 100;
 const RENEW_MS = 1_200;
@@ -60,6 +61,7 @@ export class Keeper {
       holder: `${this.#ports.name} ${requestId}`,
       ttlMs: TTL_MS,
       metadata: [],
+      ...PLAIN,
       seenRevision: this.#calls.seenRevision,
     };
     const answer = await this.#calls.repeat(call);

@@ -16,6 +16,7 @@ import { NETWORK_FAULTS } from './network-faults.js';
 import { DISK_FAULTS, NODE_FAULTS } from './node-faults.js';
 import { Stage } from './stage.js';
 import type { StageSettings } from './stage.js';
+import { PLAIN } from '../../support/answers.js';
 
 /**
  * After everything is healed the cluster gets this long to serve again, its clients to end what they do, and then its
@@ -180,7 +181,7 @@ async function untilServing(stage: Stage): Promise<void> {
   for (const node of stage.nodes.all) {
     const requestId = randomUUID() as RequestId;
     const domain = `healed/${node.name}` as Domain;
-    const call = { type: 'acquire', domain, requestId, holder: 'run', ttlMs: 3_000, metadata: [] } as const;
+    const call = { type: 'acquire', domain, requestId, holder: 'run', ttlMs: 3_000, metadata: [], ...PLAIN } as const;
     await until(
       `${node.name} to grant again after everything was healed`,
       async () => {

@@ -5,6 +5,7 @@ import type { Random } from '../../../src/base/random.js';
 import type { Revision } from '../../../src/base/revision.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { Operation } from './operations.js';
+import { notGranted } from '../answers.js';
 
 type Change = (operation: Operation, all: readonly Operation[]) => Operation | undefined;
 
@@ -16,7 +17,7 @@ export const CORRUPTIONS = {
       : undefined,
   ),
   'granted becomes held': acquireTold((outcome) =>
-    outcome.type === 'granted' ? { type: 'notGranted', reason: 'held', current: outcome.lease } : undefined,
+    outcome.type === 'granted' ? notGranted('held', outcome.lease) : undefined,
   ),
   'held becomes granted': acquireTold((outcome) =>
     outcome.type === 'notGranted' && outcome.current !== undefined

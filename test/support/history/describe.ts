@@ -34,6 +34,7 @@ function answerText(answer: Answer): string {
       const { outcome } = answer;
       if (outcome.type === 'granted') return `granted ${outcome.lease.token}`;
       if (outcome.type === 'ended') return endedText(outcome.ended);
+      if (outcome.type === 'queued') return `queued ${outcome.position} ${outcome.current?.token ?? ''}`.trim();
       return `${outcome.reason} ${outcome.current?.token ?? ''}`.trim();
     }
     case 'renew':
@@ -48,6 +49,7 @@ function answerText(answer: Answer): string {
       return answer.lease === undefined ? 'free' : `live ${answer.lease.token}`;
     case 'forceRelease':
       return `${answer.released ? 'released' : 'not live'}, current ${answer.currentToken}`;
+    case 'list':
     case 'transferLeadership':
     case 'getStatus':
     case 'getStateHash':

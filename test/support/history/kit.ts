@@ -4,6 +4,7 @@ import type { Domain, RequestId } from '../../../src/base/ids.js';
 import type { Revision } from '../../../src/base/revision.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { JudgedCall, Operation } from './operations.js';
+import { domainAnswer, notGranted, PLAIN } from '../answers.js';
 
 /** The TTL of every lease. */
 export const TTL_MS = 1_000;
@@ -45,12 +46,12 @@ export function granted(when: When, request: string, token: number, at = token):
 
 /** An Acquire that finds the domain held by the lease `token` of `other`. */
 export function held(when: When, request: string, token: number, other: string, at: number): Operation {
-  return acquired(when, request, at, { type: 'notGranted', reason: 'held', current: lease(token, other) });
+  return acquired(when, request, at, notGranted('held', lease(token, other)));
 }
 
 /** An Acquire that comes during the hold of a restored history. */
 export function recovering(when: When, request: string, at: number): Operation {
-  return acquired(when, request, at, { type: 'notGranted', reason: 'recovering', current: undefined });
+  return acquired(when, request, at, notGranted('recovering'));
 }
 
 /** An Acquire whose request is over. */
@@ -97,7 +98,7 @@ export function got(
   freshness: 'linearizable' | 'local' = 'linearizable',
 ): Operation {
   const call: JudgedCall = { type: 'get', domain: DOMAIN, freshness };
-  return answered(when, call, at, { type: 'get', domain: DOMAIN, lease: live, leftMs: 0 });
+  return answered(when, call, at, domainAnswer(DOMAIN, live));
 }
 
 /** The operation, refused without any effect. */
@@ -124,7 +125,7 @@ function stateOf(end: EndedView | undefined): LeaseState {
 function acquireCall(request: string): JudgedCall {
   const { domain, holder, metadata, ttlMs } = lease(1, request);
   const requestId = request as RequestId;
-  return { type: 'acquire', domain, requestId, holder, ttlMs, metadata, seenRevision: ZERO_REVISION };
+  return { type: 'acquire', domain, requestId, holder, ttlMs, metadata, ...PLAIN, seenRevision: ZERO_REVISION };
 }
 
 function releaseCall(token: number): JudgedCall {

@@ -16,9 +16,13 @@ import type { Command } from '../../../src/lease/commands.js';
 import type { Result } from '../../../src/lease/types.js';
 import { leaseState, leaseView } from '../../../src/replica/views.js';
 import type { JudgedCall, Operation, Outcome } from './operations.js';
+import { STATE_LIMITS } from '../../../src/base/limits.js';
+import { domainAnswer, notGranted, PLAIN } from '../answers.js';
 
 const BASE = 1_000_000 as Revision;
 const HISTORY: History = { base: BASE, start: 0 };
+/** Nobody waits in these histories. */
+const ENDING = { detached: [], atUnixMs: 0 } as const;
 
 /** What kind of history. */
 export interface Shape {
@@ -71,7 +75,11 @@ class World {
   constructor(random: Random, shape: Shape) {
     this.#random = random;
     this.#shape = shape;
-    const summary = { forgotten: ZERO_REVISION, holding: false, limits: { finishedRequests: shape.keep } };
+    const summary = {
+      forgotten: ZERO_REVISION,
+      holding: false,
+      limits: { ...STATE_LIMITS, finishedRequests: shape.keep },
+    };
     this.#state = createState(summary, HISTORY, BASE, []);
   }
 
@@ -130,7 +138,7 @@ class World {
       this.#requests.push(known);
     }
     // Every request has a holder of its own.
-    return { type: 'acquire', ...known, holder: `of ${known.requestId}`, metadata: [] };
+    return { type: 'acquire', ...known, holder: `of ${known.requestId}`, metadata: [], ...PLAIN };
   }
 
   #withdraw(domain: Domain): JudgedCall {
@@ -158,10 +166,10 @@ class World {
         return { type: 'verify', outcome: leaseState(this.#state, call.lease) };
       case 'get': {
         const lease = leaseOf(this.#state, call.domain);
-        return { type: 'get', domain: call.domain, lease: lease && leaseView(lease), leftMs: 0 };
+        return domainAnswer(call.domain, lease && leaseView(lease));
       }
       case 'acquire':
-        return this.#acquired(call, this.#apply({ ...call, atUnixMs: this.#now, owner: '' }));
+        return this.#acquired(call, this.#apply({ ...call, atUnixMs: this.#now, owner: '', principal: 'p' }));
       case 'release':
       case 'withdraw':
       case 'forceRelease':
@@ -180,8 +188,7 @@ class World {
     }
     if (result.type === 'notGranted') {
       const current = result.current && leaseView(result.current);
-      const outcome = { type: 'notGranted', reason: result.reason, current } as const;
-      return { type: 'acquire', requestId: call.requestId, outcome };
+      return { type: 'acquire', requestId: call.requestId, outcome: notGranted(result.reason, current) };
     }
     if (result.type !== 'ended') return undefined;
     return { type: 'acquire', requestId: call.requestId, outcome: { type: 'ended', ended: result.ended } };
@@ -199,7 +206,7 @@ class World {
   #expire(): void {
     for (const { domain, token, version } of this.#state.leases.values()) {
       if ((this.#deadlines.get(token) ?? 0) > this.#now) continue;
-      this.#apply({ type: 'expire', term: 1, leases: [{ domain, token, version }] });
+      this.#apply({ type: 'expire', term: 1, leases: [{ domain, token, version, detached: [] }], atUnixMs: 0 });
     }
   }
 
@@ -217,9 +224,9 @@ class World {
 type Ending = Extract<JudgedCall, { type: 'release' | 'withdraw' | 'forceRelease' }>;
 
 function commandOf(call: Ending): Command {
-  if (call.type === 'release') return { type: 'release', ...call.lease, owner: '' };
-  if (call.type === 'withdraw') return { ...call, owner: '' };
-  return { ...call, by: 'operator' };
+  if (call.type === 'release') return { type: 'release', ...call.lease, ...ENDING, owner: '' };
+  if (call.type === 'withdraw') return { ...call, ...ENDING, owner: '' };
+  return { ...call, ...ENDING, by: 'operator' };
 }
 
 function answerOf(result: Result): Answer | undefined {

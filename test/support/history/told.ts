@@ -121,6 +121,7 @@ function read(call: JudgedCall, answer: Answer): Said {
       if (answer.currentToken === call.token) return { fault: 'tells that the lease lives' };
       if (!answer.released) return { current: answer.currentToken };
       return { ...over(call.token, 'force_released'), current: answer.currentToken };
+    case 'list':
     case 'transferLeadership':
     case 'getStatus':
     case 'getStateHash':
@@ -132,15 +133,17 @@ function acquired(requestId: RequestId, { outcome }: AcquireAnswer): Said {
   switch (outcome.type) {
     case 'granted':
       return { ...live(outcome.lease), grantedTo: requestId, confirms: true };
+    case 'queued':
+      return { ...(outcome.current && live(outcome.current)), notGranted: requestId };
     case 'notGranted':
       if (outcome.reason === 'recovering') return { recovering: true, notGranted: requestId };
-      return outcome.current === undefined
-        ? { fault: 'lacks the lease that stands in the way' }
-        : { ...live(outcome.current), notGranted: requestId };
+      if (outcome.current === undefined && outcome.reason === 'held')
+        return { fault: 'lacks the lease that stands in the way' };
+      return { ...(outcome.current && live(outcome.current)), notGranted: requestId };
     case 'ended': {
       const { lease, reason, currentToken } = outcome.ended;
       if (lease !== undefined) return { ...end(outcome.ended), over: lease.token, grantedTo: requestId };
-      return reason === 'withdrawn'
+      return reason === 'withdrawn' || reason === 'left_queue'
         ? { withdrawn: requestId, current: currentToken }
         : { fault: 'lacks the lease that ended' };
     }
