@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import type { FinishedRequest, StateRecord, StateSummary } from '../../src/lease/types.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
+import type { FinishedRequest, StateLimits, StateRecord, StateSummary } from '../../src/lease/types.js';
 import type { Configuration, Entry, HardState, LogWrite, Member, SnapshotMeta } from '../../src/raft/types.js';
 import type { SnapshotReader, StoreListener } from '../../src/replica/ports.js';
 import type { Cut, Genesis, SnapshotChunk } from '../../src/replica/types.js';
@@ -22,6 +23,9 @@ export const [A, B, C] = [member('a'), member('b'), member('c')];
 export const CONFIGURATION: Configuration = { voters: [A, B, C], outgoing: [], learners: [] };
 
 /** Genesis of a cluster in which the directory `directory` is node a's. */
+/** Of every state here. */
+export const LIMITS: StateLimits = { ...STATE_LIMITS, finishedRequests: 16 };
+
 export function genesisFor(
   directory: DirectoryId,
   history: { base?: number; start?: number; startTerm?: number } = {},
@@ -32,7 +36,7 @@ export function genesisFor(
     history: { base: (history.base ?? 1_796_000_000_000_000) as Revision, start: history.start ?? 0 },
     startTerm: history.startTerm ?? 0,
     holdMs: 0,
-    limits: { finishedRequests: 16 },
+    limits: LIMITS,
     members: [{ node: EXPECTED.node, directory }, B, C],
     stateDigest: '',
   };
@@ -65,7 +69,7 @@ export function meta(index: number, term: number): SnapshotMeta {
   return { index, term, configuration: CONFIGURATION, configurationIndex: 0 };
 }
 
-export const SUMMARY: StateSummary = { forgotten: 0 as Revision, holding: false, limits: { finishedRequests: 16 } };
+export const SUMMARY: StateSummary = { forgotten: 0 as Revision, holding: false, limits: LIMITS };
 
 /** The record of a held domain; `token` makes it this lease's. */
 export function domainRecord(domain: string, token: number, holder = 'h'): StateRecord {
@@ -79,8 +83,10 @@ export function domainRecord(domain: string, token: number, holder = 'h'): State
       holder,
       metadata: [['k', 'v']],
       ttlMs: 15_000,
+      coolDownMs: 0,
       grantedAtUnixMs: 1_796_000_000_000,
       owner: '',
+      principal: 'p',
       version: 0,
       checkpointLeftMs: undefined,
     },
@@ -98,9 +104,22 @@ export function finishedRecord(...revisions: number[]): StateRecord {
     by: '',
     note: '',
     owner: '',
-    asked: { ttlMs: 15_000, holder: 'h' },
+    asked: { ttlMs: 15_000, holder: 'h', coolDownMs: 0, slots: 1 },
   }));
   return { type: 'finished', lastRevision: (revisions.at(-1) ?? 0) as Revision, requests };
+}
+
+/** A waiter, a cool-down and a counting name, all of `name`. */
+export function queueRecords(name: string, revision: number): StateRecord[] {
+  const of = name as Domain;
+  const at = revision as Revision;
+  const asks = { requestId: requestId(revision), holder: 'h', metadata: [], ttlMs: 15_000, coolDownMs: 7, slots: 2 };
+  const waiter = { ...asks, domain: of, queuedAt: at, waitMs: 9, queuedAtUnixMs: 1, owner: '', principal: 'p' };
+  return [
+    { type: 'waiter', queuedAt: at, waiter },
+    { type: 'coolDown', domain: of, coolDown: { domain: of, since: at, ms: 7 } },
+    { type: 'counting', domain: of, counting: { name: of, slots: 2 } },
+  ];
 }
 
 function requestId(number: number): RequestId {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../../src/base/revision.js';
 import type { Domain } from '../../src/base/ids.js';
+import type { RecordKey } from '../../src/lease/types.js';
 import type { Entry } from '../../src/raft/types.js';
 import type { Store } from '../../src/replica/ports.js';
 import type { Genesis, Loaded, SnapshotChunk } from '../../src/replica/types.js';
@@ -17,8 +18,10 @@ import {
   entry,
   finishedRecord,
   hard,
+  LIMITS,
   logWrite,
   meta,
+  queueRecords,
   readChunks,
   Reports,
   SUMMARY,
@@ -155,7 +158,7 @@ export function storeSuite(make: () => Promise<Directory>, sequences: number): v
       const { store, reports } = await start(directory);
       store.write(logWrite(1, 1, entries(1, 9, 1)));
       store.cut(cutAt(4, 1, { put: [domainRecord('x', 2), domainRecord('y', 3), finishedRecord(3, 4)] }));
-      const summary = { forgotten: 7 as Revision, holding: true, limits: { finishedRequests: 5 } };
+      const summary = { forgotten: 7 as Revision, holding: true, limits: { ...LIMITS, finishedRequests: 5 } };
       store.cut(
         cutAt(8, 1, {
           summary,
@@ -173,6 +176,25 @@ export function storeSuite(make: () => Promise<Directory>, sequences: number): v
       expect(loaded.summary).toEqual(summary);
       expect(loaded.records).toEqual([domainRecord('x', 6), finishedRecord(8)]);
       expect(loaded.entries).toEqual(entries(1, 9, 1));
+    });
+
+    it('keeps records of every kind, each under a key of its own, and removes each', async () => {
+      const directory = await make();
+      const { store, reports } = await start(directory);
+      store.write(logWrite(1, 1, entries(1, 9, 1)));
+      store.cut(cutAt(4, 1, { put: [domainRecord('x', 2), finishedRecord(3), ...queueRecords('x', 3)] }));
+      store.cut(cutAt(6, 1, { put: queueRecords('y', 5) }));
+      await reports.until('cut 6');
+      const [waiter, coolDown, counting, ...y] = [...queueRecords('x', 3), ...queueRecords('y', 5)];
+      const [held, over] = [domainRecord('x', 2), finishedRecord(3)];
+      const loaded = await killed(directory, store);
+      expect(new Set(loaded.records)).toEqual(new Set([held, over, waiter, coolDown, counting, ...y]));
+      const again = await start(directory);
+      const closed: RecordKey = { type: 'coolDown', domain: 'x' as Domain };
+      again.store.cut(cutAt(8, 1, { remove: [{ type: 'waiter', queuedAt: 3 as Revision }, closed] }));
+      await again.reports.until('cut 8');
+      const { records } = await reopened(directory, again.store);
+      expect(new Set(records)).toEqual(new Set([held, over, counting, ...y]));
     });
 
     it('drops log behind a cut, as far as it is allowed to', async () => {

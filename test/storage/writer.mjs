@@ -54,8 +54,10 @@ function cut() {
     holder: 'h',
     metadata: [['k', 'v']],
     ttlMs: 15_000,
+    coolDownMs: 0,
     grantedAtUnixMs: 1_796_000_000_000,
     owner: '',
+    principal: 'p',
     version: 0,
     checkpointLeftMs: undefined,
   };
