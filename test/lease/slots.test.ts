@@ -192,6 +192,15 @@ describe('a freed slot', () => {
     expect(granted(state, 'gpu', 11, THREE).domain).toBe('gpu#2');
   });
 
+  it('takes with it another one that was free with the queue', () => {
+    const { state, leases } = full();
+    for (const request of [10, 11, 12]) queued(state, 'gpu', request, THREE);
+    next(state, release(leases[2], '', [10, 11, 12]));
+    next(state, release(leases[0], '', [11]));
+    expect(holders(state)).toEqual([id(10), id(1), id(12)]);
+    expect(queueOf(state, GPU).map(({ requestId }) => requestId)).toEqual([id(11)]);
+  });
+
   it('has its own order of tokens; another slot may have the same token', () => {
     const { state, leases } = full();
     for (const request of [10, 11]) queued(state, 'gpu', request, THREE);
