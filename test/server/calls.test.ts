@@ -1,9 +1,9 @@
 /** Every method, from the bytes of a stock client to the replica and back. */
-import type { Domain } from '../../src/base/ids.js';
 import type { ClientUnaryCall } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { failure } from '../../src/base/errors.js';
 import type { Reason } from '../../src/base/errors.js';
+import type { Domain } from '../../src/base/ids.js';
 import { pathOf } from '../../src/wire/public-messages.js';
 import type { CallType } from '../../src/wire/public-types.js';
 import {
