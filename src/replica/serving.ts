@@ -136,14 +136,7 @@ function start(context: Context, leadership: Leadership, served: Served): void {
 export function startAcquire(context: Context, leadership: Leadership, served: Served): void {
   const { call } = served;
   assert(call.type === 'acquire', `a ${call.type} is started as an acquire`);
-  const again = (): void => {
-    if (!served.done) startAcquire(context, leadership, served);
-  };
-  const ending = leadership.waits.attachments.get(call.requestId)?.ending;
-  if (ending !== undefined) {
-    ending.waiting.push(again);
-    return;
-  }
+  if (waitsForItsEnd(context, leadership, served)) return;
   const known = findRequest(context.lease, call.requestId);
   switch (known?.type) {
     case undefined:
@@ -160,7 +153,9 @@ export function startAcquire(context: Context, leadership: Leadership, served: S
       const timed = leadership.clock.timed.get(known.lease.domain);
       assert(timed?.token === known.lease.token, `live lease of ${known.lease.domain} is not timed`);
       if (timed.expiring !== undefined) {
-        timed.expiring.push(again);
+        timed.expiring.push(() => {
+          startAgain(context, leadership, served);
+        });
         return;
       }
       break;
@@ -176,6 +171,20 @@ export function startAcquire(context: Context, leadership: Leadership, served: S
       break;
   }
   propose(context, leadership, acquireCommand(context, served, call), served);
+}
+
+/** While an EndWait of its id is open a call is answered nothing: it is started again with the outcome (F7). */
+function waitsForItsEnd(context: Context, leadership: Leadership, served: Served): boolean {
+  if (served.call.type !== 'acquire') return false;
+  const ending = leadership.waits.attachments.get(served.call.requestId)?.ending;
+  ending?.waiting.push(() => {
+    startAgain(context, leadership, served);
+  });
+  return ending !== undefined;
+}
+
+function startAgain(context: Context, leadership: Leadership, served: Served): void {
+  if (!served.done) startAcquire(context, leadership, served);
 }
 
 /** Proposes the acquire of a call that is held for a waiter; false when it was not taken. */
@@ -271,6 +280,8 @@ export function answerEntry(context: Context, leadership: Leadership, entry: Pen
   const { served } = entry;
   if (served === undefined || served.done) return;
   const { result } = applied;
+  // A second entry of an id may have been on its way when its EndWait was proposed: that takes the grant back.
+  if (result.type === 'granted' && waitsForItsEnd(context, leadership, served)) return;
   if (result.type === 'granted') answerGranted(context, leadership, served, result.lease);
   else if (result.type === 'queued') holdCall(context, leadership, served, result.waiter);
   else answerResult(context, served, result);

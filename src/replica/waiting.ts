@@ -203,7 +203,8 @@ export function scanWaits(context: Context, leadership: Leadership): void {
   const { nowMs } = context.time;
   if (nowMs - waits.lastScanAt < SCAN_MS) return;
   waits.lastScanAt = nowMs;
-  for (const name of waits.unoffered) offer(context, leadership, name);
+  // As a copy: what still cannot be offered is put back.
+  for (const name of [...waits.unoffered]) offer(context, leadership, name);
   const over: Attachment[] = [];
   for (const attachment of waits.attachments.values()) {
     endHolds(context, attachment);
@@ -213,7 +214,8 @@ export function scanWaits(context: Context, leadership: Leadership): void {
 }
 
 /** Answers `queued` to the calls that were held as long as they may be; the caller calls again. */
-function endHolds(context: Context, { waiter, calls, offered }: Attachment): void {
+function endHolds(context: Context, { waiter, calls, offered, ending }: Attachment): void {
+  if (ending !== undefined) return;
   for (const served of calls) {
     if (served === offered || context.time.nowMs < served.holdUntil) continue;
     const current = leaseInTheWay(context.lease, waiter.domain);
