@@ -253,6 +253,12 @@ export class MemoryCluster {
     return pending;
   }
 
+  /** The client of a call goes away. */
+  cancel(call: ClusterCall): void {
+    this.#calls.delete(call.id);
+    this.dispatchTo(this.node(call.node), { type: 'cancel', id: call.id });
+  }
+
   /** Runs virtual time forward by `ms`. */
   async run(ms: number): Promise<void> {
     await this.#runUntil(this.now + ms, () => false);
