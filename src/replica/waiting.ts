@@ -88,7 +88,9 @@ export function detachedBefore({ lease, options, time }: Context, leadership: Le
     const attachment = leadership.waits.attachments.get(requestId);
     assert(attachment !== undefined, `waiter ${requestId} is not known to the leader`);
     if (!isDetached(attachment, time.nowMs, options.waiterGraceMs)) break;
-    detached.push(requestId);
+    // One whose EndWait is open has left by then, or that EndWait takes back what it is handed: lists stay short when many
+    // leave together.
+    if (attachment.ending === undefined) detached.push(requestId);
   }
   return detached;
 }
@@ -228,16 +230,20 @@ function endHolds(context: Context, { waiter, calls, offered, ending }: Attachme
 }
 
 /** Not while its own call is on its way to a grant: an EndWait behind that would take it back. */
-function isOver({ calls, silentSince, waitUntil, offered, ending }: Attachment, now: number, graceMs: number): boolean {
+function isOver(attachment: Attachment, now: number, graceMs: number): boolean {
+  const { calls, seen, silentSince, waitUntil, offered, ending } = attachment;
   if (ending !== undefined || offered !== undefined) return false;
-  return now >= waitUntil || (calls.size === 0 && now - silentSince >= graceMs);
+  if (calls.size === 0 && now - silentSince >= graceMs) return true;
+  // One of whom a new leader has seen no call has the whole grace to come back.
+  return now >= waitUntil && (calls.size > 0 || seen);
 }
 
 function proposeEndWaits(context: Context, leadership: Leadership, attachments: readonly Attachment[]): void {
   const { nowMs, unixMs } = context.time;
+  // Before any list is made: none of them is in it.
+  for (const attachment of attachments) attachment.ending = { over: nowMs >= attachment.waitUntil, waiting: [] };
   const ends = attachments.map((attachment) => {
     const { domain, requestId } = attachment.waiter;
-    attachment.ending = { over: nowMs >= attachment.waitUntil, waiting: [] };
     return { attachment, requestId, detached: detachedBefore(context, leadership, domain) };
   });
   for (const batch of batches(ends, ({ detached }) => 48 + 38 * detached.length)) {
