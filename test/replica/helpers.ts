@@ -12,6 +12,7 @@ import type {
   RenewAnswer,
   VerifyAnswer,
 } from '../../src/base/api.js';
+import { nameOf } from '../../src/base/domain.js';
 import type { Failure } from '../../src/base/errors.js';
 import type { Domain, RequestId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
@@ -74,7 +75,7 @@ export async function granted(
 ): Promise<LeaseView> {
   const outcome = await acquire(cluster, node, call, timeoutMs);
   if (outcome.type !== 'granted') throw new Error(`not granted: ${JSON.stringify(outcome)}`);
-  expect(outcome.lease.domain).toBe(call.domain);
+  expect(nameOf(outcome.lease.domain)).toBe(call.domain);
   return outcome.lease;
 }
 

@@ -237,6 +237,20 @@ describe('a call that has gone', () => {
     expect(waiters(cluster)).toEqual([]);
   });
 
+  it('with many others is ended with them in one entry, however many there are', async () => {
+    const { cluster, leader, followers } = await heldScene({ options: { waiterGraceMs: 1_000 } });
+    const calls = Array.from({ length: 300 }, () =>
+      cluster.call(followers[0], acquireOf('d', { ttlMs: TTL_MS, waitMs: 60_000 }), 60_000),
+    );
+    await cluster.until('all to wait', () => waiters(cluster).length === calls.length);
+    await cluster.run(10);
+    const { applied } = cluster.replica(leader).context;
+    cluster.kill(followers[0]);
+    await cluster.run(1_200);
+    expect(waiters(cluster)).toEqual([]);
+    expect(cluster.replica(leader).context.applied).toBe(applied + 1);
+  });
+
   it('both calls of one id are told of its grant', async () => {
     const { cluster, leader, followers, lease } = await heldScene();
     const waiting = await wait(cluster, followers[0], 'w');
