@@ -24,6 +24,10 @@ const WHY: Readonly<Record<NotGrantedReason, string>> = {
   recovering: 'the cluster holds grants back after a restore; repeat later',
 };
 
+const OVER = 'This request was granted or withdrawn before, and that is over. Take a new request id.';
+const LEFT_QUEUE =
+  'The request has left the queue: nobody called for it any more, or its wait was over. Take a new request id.';
+
 /** What stands for the TTL that the cluster is configured with. */
 const CLUSTERS_DEFAULT = 0;
 
@@ -163,7 +167,7 @@ function show(requestId: RequestId, outcome: Outcome, seen: Revision, json: bool
     case 'ended':
       print(io, json, { outcome: 'ended', requestId, seenRevision, ended: endedJson(outcome.ended) }, [
         ['granted', { text: 'no', tone: 'bad' }],
-        ['why', 'This request was granted or withdrawn before, and that is over. Take a new request id.'],
+        ['why', outcome.ended.reason === 'left_queue' ? LEFT_QUEUE : OVER],
         ...endedRows(outcome.ended),
       ]);
       return EXIT.no;
