@@ -42,31 +42,6 @@ describe('acquire', () => {
     expect(net.of('withdraw')).toEqual([]);
   });
 
-  test('waits up to waitMs, with a new request id for each attempt, at most a second apart', async () => {
-    const { time, net, client } = setUp();
-    const answer = net.answer;
-    let times = 0;
-    net.answer = (arrived) =>
-      arrived.call.type === 'acquire' && ++times < 12 ? answered(held(arrived.call.requestId)) : answer(arrived);
-    const lease = await within(time, 20_000, client.acquire('d', { waitMs: 60_000 }));
-    expect(lease.isHeld()).toBe(true);
-    const ids = net.of('acquire').map(({ call }) => call.requestId);
-    expect(new Set(ids).size).toBe(12);
-  });
-
-  test('gives up when waitMs is over', async () => {
-    const { time, net, client } = setUp();
-    const answer = net.answer;
-    net.answer = (arrived) =>
-      arrived.call.type === 'acquire' ? answered(held(arrived.call.requestId)) : answer(arrived);
-    const startMs = time.reading.monotonicMs;
-    await expect(within(time, 6_000, client.acquire('d', { waitMs: 5_000 }))).rejects.toMatchObject({
-      code: 'NOT_GRANTED',
-    });
-    expect(time.reading.monotonicMs - startMs).toBeGreaterThanOrEqual(5_000);
-    expect(time.reading.monotonicMs - startMs).toBeLessThan(5_100);
-  });
-
   test('an acquire takes at most waitMs and one call, whether nodes are silent at its first call or at its second', async () => {
     for (const silentAt of ['get', 'acquire'] as const) {
       const { time, net, client } = setUp({ callTimeoutMs: 5_000 });
@@ -92,9 +67,19 @@ describe('acquire', () => {
 
   test('every fault of the options at once', async () => {
     const { client } = setUp();
-    const bad = client.acquire('a//b', { ttlMs: 0, waitMs: -1, metadata: { k: '\ud800' } });
+    const wrong = { ttlMs: 0, waitMs: -1, coolDownMs: 600_001, slots: 0, metadata: { k: '\ud800' } };
+    const bad = client.acquire('a//b', wrong);
     await expect(bad).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
-    await expect(bad).rejects.toThrow(/domain "a\/\/b".*ttlMs.*waitMs.*metadata/);
+    await expect(bad).rejects.toThrow(
+      /domain "a\/\/b".*ttlMs.*waitMs.*coolDownMs.*0 to 600000.*slots.*1 to 1000.*metadata/,
+    );
+    await expect(client.acquire('d', { slots: 1_001 })).rejects.toThrow(
+      /slots must be an integer from 1 to 1000, not 1001/,
+    );
+    await expect(client.acquire('d'.repeat(248), { slots: 2 })).rejects.toThrow(
+      /more than the 247 bytes of a name with slots/,
+    );
+    await expect(client.acquire('d#1')).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
     expect(() => setUp({ endpoints: ['nonsense', 'a:0', 'a:1', 'a:1'], holder: '', callTimeoutMs: 1 })).toThrow(
       /"nonsense".*"a:0".*"a:1" is there twice.*holder.*callTimeoutMs/,
     );
@@ -235,19 +220,6 @@ describe('a request that is given up', () => {
       expect(time.timers).toBe(0);
     },
   );
-
-  test('while it waits for its turn', async () => {
-    const { time, net, client } = setUp();
-    const answer = net.answer;
-    net.answer = (arrived) =>
-      arrived.call.type === 'acquire' ? answered(held(arrived.call.requestId)) : answer(arrived);
-    const abort = new AbortController();
-    const acquiring = client.acquire('d', { signal: abort.signal, waitMs: 60_000 });
-    await time.run(500);
-    abort.abort();
-    await expect(acquiring).rejects.toMatchObject({ code: 'ABORTED' });
-    expect(time.timers).toBe(0);
-  });
 
   test('REQUEST_TOO_OLD: a new id, with the revision that the node gives', async () => {
     const { time, net, client } = setUp();
