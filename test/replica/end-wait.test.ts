@@ -101,3 +101,23 @@ describe('a release that hands over while an EndWait is on its way (F7)', () => 
     expect(holderOf(cluster)).toBeUndefined();
   });
 });
+
+describe('a release that comes after an EndWait', () => {
+  it('passes over those who are gone behind the request that is being ended', async () => {
+    const made = await heldScene();
+    const { cluster, leader, followers, lease } = made;
+    const ending = await wait(cluster, leader, 'w1', { waitMs: 1_000 });
+    const gone = await wait(cluster, leader, 'w2');
+    const behind = await wait(cluster, leader, 'w3');
+    await cluster.run(ending.call.sentAt + 950 - cluster.now);
+    cluster.cancel(gone.call);
+    cluster.cut(leader, ...followers);
+    await cluster.until('the EndWait', () => isOpen(made, ending), 400);
+    cluster.call(leader, { type: 'release', lease: refOf(lease) });
+    await cluster.run(5);
+    cluster.heal();
+    await grantOf(cluster, behind.call);
+    expect(waiters(cluster)).toEqual(['w2']);
+    expect(outcome(ending.call)).toMatchObject({ reason: 'wait_over' });
+  });
+});
