@@ -4,7 +4,7 @@ import { createRandom, nextInt } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
 import type { RequestId } from '../../src/base/ids.js';
 import { MemoryCluster } from '../support/memory-cluster.js';
-import type { ClusterCall } from '../support/memory-cluster.js';
+import type { ClusterCall } from '../support/cluster-node.js';
 import { acquireOf, expectEqualStates, newRequestId } from './helpers.js';
 
 /** One client of the chaos: acquires, renews, releases, and counts its safe time as the five rules say. */

@@ -1,7 +1,7 @@
 /** While an EndWait is open nothing is answered for its request, and a grant in between is taken back (F7). */
 import { describe, expect, it } from 'vitest';
 import type { ReplicaOptions } from '../../src/replica/types.js';
-import type { ClusterCall } from '../support/memory-cluster.js';
+import type { ClusterCall } from '../support/cluster-node.js';
 import { acquireOf, expectEqualStates, get, refOf } from './helpers.js';
 import { callAgain, grantOf, heldScene, holderOf, outcome, outcomeOf, wait, waiters, WAITING } from './queue-kit.js';
 import type { Scene, Waiting } from './queue-kit.js';

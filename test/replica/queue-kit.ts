@@ -3,7 +3,7 @@ import type { AcquireAnswer, AcquireCall, LeaseView } from '../../src/base/api.j
 import type { Domain } from '../../src/base/ids.js';
 import { queueOf } from '../../src/lease/lookup.js';
 import { MemoryCluster } from '../support/memory-cluster.js';
-import type { ClusterCall, ClusterSettings } from '../support/memory-cluster.js';
+import type { ClusterCall, ClusterSettings } from '../support/cluster-node.js';
 import { acquireOf, answerOf, granted, others } from './helpers.js';
 
 /** TTL of every lease: long enough that none ends by itself in a test that does not say so. */

@@ -9,42 +9,21 @@ import { createRandom, nextInt, nextUint32 } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
 import type { Revision } from '../../src/base/revision.js';
 import { createExecutor } from '../../src/node/executor.js';
-import type { StateLimits } from '../../src/lease/types.js';
 import type { Executor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
 import type { PeerEffect } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
-import type { CallResult, Event, Genesis, ReplicaOptions } from '../../src/replica/types.js';
+import type { CallResult, Event, Genesis } from '../../src/replica/types.js';
 import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-store.js';
 import { commandCodec } from '../../src/wire/command.js';
-import type { ClusterNode } from './cluster-node.js';
+import type { ClusterCall, ClusterNode, ClusterSettings } from './cluster-node.js';
 import { MemoryTransfers } from './memory-transfers.js';
 import { defaultOptions } from './replica-options.js';
 import { VirtualTime } from './virtual-time.js';
 
 /** The wall clock at virtual time 0. */
 export const START_UNIX_MS = Date.UTC(2026, 11, 1, 12);
-
-/** What a test may set. */
-export interface ClusterSettings {
-  readonly nodes?: number;
-  readonly seed?: number;
-  readonly options?: Partial<ReplicaOptions>;
-  readonly holdMs?: number;
-  readonly limits?: Partial<StateLimits>;
-  /** Writes are reported before they are synced: a crash loses what was acknowledged. Only for the deliberate break. */
-  readonly sync?: boolean;
-}
-
-/** A client's call and what became of it. */
-export interface ClusterCall {
-  readonly id: number;
-  readonly node: NodeId;
-  readonly sentAt: number;
-  result: CallResult | undefined;
-  answeredAt: number | undefined;
-}
 
 /** See the head of the file. */
 export class MemoryCluster {
