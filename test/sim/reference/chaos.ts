@@ -4,7 +4,7 @@ import { createRandom, nextInt } from '../../../src/base/random.js';
 import type { Random } from '../../../src/base/random.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { Call, LeaseRef } from '../../../src/base/api.js';
-import type { ClusterCall } from '../../support/memory-cluster.js';
+import type { ClusterCall } from '../../support/cluster-node.js';
 import type { Fault, Observer } from '../observation.js';
 import { ObservedCluster } from './observed-cluster.js';
 import { Relation } from './relation.js';

@@ -1,6 +1,6 @@
 /** The memory cluster of the tests under the relation: every step of every replica is shown to it. */
 import { MemoryCluster } from '../../support/memory-cluster.js';
-import type { ClusterSettings } from '../../support/memory-cluster.js';
+import type { ClusterSettings } from '../../support/cluster-node.js';
 import type { Observer, Process, Step } from '../observation.js';
 
 /** See the head of the file. */
