@@ -13,8 +13,11 @@ export interface Surroundings {
   readonly scheduler: Scheduler;
   readonly random: Random;
   readonly coverage: Coverage;
-  /** A line of the run's story, in the language of test/scenario; kept for the last events and for the digest. */
-  readonly trace: (line: string) => void;
+  /**
+   * A line of the run's story, in the language of test/scenario; for the digest, and kept for the last events. What
+   * `arrives` at a member is for the digest alone: the member's step tells it once more, with its contents.
+   */
+  readonly trace: (line: string, what?: 'arrives') => void;
 }
 
 /** What a data directory is found to be at a start. */

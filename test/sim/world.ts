@@ -109,8 +109,8 @@ export class World {
       scheduler: this.scheduler,
       random: stream(this.parameters.seed, part),
       coverage: this.coverage,
-      trace: (line) => {
-        this.story.tell(line);
+      trace: (line, what) => {
+        this.story.tell(line, what);
       },
     };
   }
