@@ -17,6 +17,8 @@ export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'see
 export interface DiskParameters {
   readonly syncMs: readonly [number, number];
   readonly stepMs: readonly [number, number];
+  /** One in so many operations of a disk of bytes is preceded by a trial: what would a start find now? */
+  readonly trialEvery: number;
 }
 
 /** The clients and what they do. */
@@ -92,6 +94,7 @@ export function drawParameters(seed: number): Parameters {
     disk: {
       syncMs: [0.1, skewed(random, 0.3, replica.electionMinMs / 12)],
       stepMs: [0.01, skewed(random, 0.05, 2)],
+      trialEvery: skewedInt(random, 10, 300),
     },
     clients,
     finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536,
