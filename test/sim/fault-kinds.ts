@@ -32,11 +32,15 @@ export type FaultKind =
   | 'wall jump'
   /** No write ends for `ms`. */
   | 'disk stall'
+  /** The next write that cuts the log, or replaces it, takes `ms`. */
+  | 'disk hiccup'
   | 'EIO'
   | 'ENOSPC'
   /** The disk has less room than the limit for `ms`. */
   | 'disk low'
   | NetworkFaultKind
+  /** The next leader with entries that are not committed, until another one leads. */
+  | 'isolate busy leader'
   /** An operator hands leadership over. */
   | 'transfer'
   /** A minority of the disks may be lost for good or damaged, or come back as they once were. */
@@ -61,12 +65,14 @@ export const FAULT_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['suspend', 2],
   ['wall jump', 2],
   ['disk stall', 5],
+  ['disk hiccup', 3],
   ['EIO', 2],
   ['ENOSPC', 1],
   ['disk low', 1],
   ['halves', 4],
   ['isolate', 4],
   ['isolate leader', 8],
+  ['isolate busy leader', 4],
   ['one way', 5],
   ['bridge', 2],
   ['ring', 2],

@@ -9,6 +9,7 @@ import { between, chance, skewed, skewedInt, stream, weighted } from './chance.j
 import { FAULT_WEIGHTS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
+import { hardOnDisks } from './profiles/disks.js';
 
 /** What a replica is run with but for who it is. */
 export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
@@ -74,8 +75,18 @@ const NODES = [
   [6, 2],
 ] as const;
 
+/** In a thousand runs, so many are hard on disks. */
+const HARD_ON_DISKS = 120;
+
 /** The parameters of `seed`. */
 export function drawParameters(seed: number): Parameters {
+  const drawn = drawAny(seed);
+  const random = stream(seed, 'hard on disks');
+  return chance(random, HARD_ON_DISKS) ? hardOnDisks(random, drawn) : drawn;
+}
+
+/** Any kind of world. */
+function drawAny(seed: number): Parameters {
   const random = stream(seed, 'parameters');
   const nodes = weighted(random, NODES);
   const scale = weighted(random, [

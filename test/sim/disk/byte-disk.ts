@@ -67,7 +67,9 @@ export class ByteDisk implements Disk {
     return new ProcessStore(store, process, {
       handing: (rare) => {
         if (process.exact) this.#trials?.atRest();
-        if (rare) this.#trials?.watchClosely();
+        if (!rare) return;
+        this.#trials?.watchClosely();
+        this.#device.takeRareWrite();
       },
       closed: () => {
         this.#device.closed(process);
@@ -93,6 +95,10 @@ export class ByteDisk implements Disk {
 
   resume(): void {
     this.#device.resume();
+  }
+
+  hiccup(ms: number): void {
+    this.#device.hiccupMs = ms;
   }
 
   copy(): unknown {

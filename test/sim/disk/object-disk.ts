@@ -93,6 +93,9 @@ export class ObjectDisk implements Disk {
       });
       this.#store = store;
       return new ProcessStore(store, process, {
+        handing: (rare) => {
+          if (rare) this.#device.takeRareWrite();
+        },
         closed: () => {
           this.#device.closed(process);
         },
@@ -122,6 +125,10 @@ export class ObjectDisk implements Disk {
 
   resume(): void {
     this.#device.resume();
+  }
+
+  hiccup(ms: number): void {
+    this.#device.hiccupMs = ms;
   }
 
   copy(): unknown {

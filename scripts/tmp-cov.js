@@ -1,0 +1,2 @@
+import { runTypeScript } from './sim/typescript.js';
+await runTypeScript('test/sim/gate/tmp-cov.ts');
