@@ -32,8 +32,6 @@ export type FaultKind =
   | 'wall jump'
   /** No write ends for `ms`. */
   | 'disk stall'
-  /** The next write that cuts the log, or replaces it, takes `ms`. */
-  | 'disk hiccup'
   | 'EIO'
   | 'ENOSPC'
   /** The disk has less room than the limit for `ms`. */
@@ -65,7 +63,6 @@ export const FAULT_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['suspend', 2],
   ['wall jump', 2],
   ['disk stall', 5],
-  ['disk hiccup', 3],
   ['EIO', 2],
   ['ENOSPC', 1],
   ['disk low', 1],

@@ -78,9 +78,6 @@ export class Inflictor {
           member.disk.resume();
         });
         return;
-      case 'disk hiccup':
-        for (const { disk } of world.members) disk.hiccup(ms);
-        return;
       case 'EIO':
       case 'ENOSPC':
         if (!member.up) return;

@@ -11,7 +11,6 @@ export const LISTED: readonly string[] = [
   'leader suspended',
   'wall clock jumped',
   'disk stalled',
-  'disk hiccup',
   'disk low',
   'write failed EIO',
   'write failed ENOSPC',

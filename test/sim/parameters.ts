@@ -105,7 +105,7 @@ function drawAny(seed: number): Parameters {
     disk: {
       syncMs: [0.1, skewed(random, 0.3, replica.electionMinMs / 12)],
       stepMs: [0.01, skewed(random, 0.05, 2)],
-      trialEvery: skewedInt(random, 10, 300),
+      trialEvery: skewedInt(random, 20, 300),
     },
     clients,
     finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536,

@@ -48,8 +48,6 @@ export interface Disk {
   /** No write ends until `resume`. */
   stall(): void;
   resume(): void;
-  /** The next write that cuts the log, or replaces it, ends after `ms`. */
-  hiccup(ms: number): void;
   /** Everything on it, as a copy: for rolled-back and cloned directories. Only while no process has it open. */
   copy(): unknown;
   /** Takes the place of what is on it. Only while no process has it open. */

@@ -1,4 +1,5 @@
 /** A whole simulated world: machines, members, network, clients and the resource, and everybody who judges them. */
+import { AssertionFailed } from '../../src/base/assert.js';
 import type { NodeId } from '../../src/base/ids.js';
 import { createRandom, nextUint32 } from '../../src/base/random.js';
 import type { Member } from '../../src/raft/types.js';
@@ -155,6 +156,9 @@ export class World {
       report: (fault) => {
         this.fault({ ...fault, text: `${node}: ${fault.text}` });
       },
+      threw: (error) => {
+        this.threw(error);
+      },
     };
   }
 
@@ -197,6 +201,13 @@ export class World {
   finish(): void {
     this.clients.finish();
     for (const each of [this.#relation, this.clients.observer]) each.finished?.();
+  }
+
+  /** Something was thrown that nobody handles. */
+  threw(error: unknown): void {
+    const wrong = error instanceof Error ? error : new Error(String(error));
+    if (wrong instanceof AssertionFailed) this.asserted(wrong);
+    else this.fault({ code: 'NOCRASH', text: wrong.stack ?? wrong.message });
   }
 
   /** The product asserted something that does not hold. */

@@ -67,9 +67,7 @@ export class ByteDisk implements Disk {
     return new ProcessStore(store, process, {
       handing: (rare) => {
         if (process.exact) this.#trials?.atRest();
-        if (!rare) return;
-        this.#trials?.watchClosely();
-        this.#device.takeRareWrite();
+        if (rare) this.#trials?.watchClosely();
       },
       closed: () => {
         this.#device.closed(process);
@@ -95,10 +93,6 @@ export class ByteDisk implements Disk {
 
   resume(): void {
     this.#device.resume();
-  }
-
-  hiccup(ms: number): void {
-    this.#device.hiccupMs = ms;
   }
 
   copy(): unknown {

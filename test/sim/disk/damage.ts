@@ -113,7 +113,10 @@ function replaceBlock(records: Records, { anchor, entries, hard }: Loaded, rando
     }
   }
   if (others.length === 0) return undefined;
-  const other = pick(random, others.sort((a, b) => (a.key < b.key ? -1 : 1)));
+  const other = pick(
+    random,
+    others.sort((a, b) => (a.key < b.key ? -1 : 1)),
+  );
   records.damage([other]);
   return `another block in the place of record ${hex(other.key)}`;
 }

@@ -44,8 +44,6 @@ export class Device {
   stalled = false;
   /** Of the next write that ends. */
   fault: FaultCode | undefined;
-  /** How long the next write that cuts the log, or replaces it, keeps the disk busy. */
-  hiccupMs: number | undefined;
   /** Called before each write ends: the disk is as it was left by the one before. */
   beforeWrite: () => void = nothing;
 
@@ -111,18 +109,6 @@ export class Device {
     if (!this.stalled) return;
     this.stalled = false;
     this.process.resume();
-  }
-
-  /** A process hands a write over that cuts the log, or replaces it. */
-  takeRareWrite(): void {
-    const ms = this.hiccupMs;
-    if (ms === undefined || this.stalled) return;
-    this.hiccupMs = undefined;
-    this.count('disk hiccup');
-    this.stall();
-    this.surroundings.scheduler.after(ms, () => {
-      this.resume();
-    });
   }
 
   /** The machine got another one. */

@@ -93,9 +93,6 @@ export class ObjectDisk implements Disk {
       });
       this.#store = store;
       return new ProcessStore(store, process, {
-        handing: (rare) => {
-          if (rare) this.#device.takeRareWrite();
-        },
         closed: () => {
           this.#device.closed(process);
         },
@@ -125,10 +122,6 @@ export class ObjectDisk implements Disk {
 
   resume(): void {
     this.#device.resume();
-  }
-
-  hiccup(ms: number): void {
-    this.#device.hiccupMs = ms;
   }
 
   copy(): unknown {

@@ -7,7 +7,7 @@ import { never, type DiskProcess } from './device.js';
 /** Whom it tells. */
 interface Watcher {
   /** The process hands something over; `rare`: a write that cuts the log, or replaces it. */
-  readonly handing: (rare: boolean) => void;
+  readonly handing?: (rare: boolean) => void;
   /** The process has closed the store, however that ended. */
   readonly closed: () => void;
 }
@@ -48,13 +48,13 @@ export class ProcessStore implements Store {
 
   write(write: LogWrite): void {
     if (!this.#process.isAlive()) return;
-    this.#watcher.handing(write.cutFrom !== undefined || write.install !== undefined);
+    this.#watcher.handing?.(write.cutFrom !== undefined || write.install !== undefined);
     this.#store.write(write);
   }
 
   cut(cut: Cut): void {
     if (!this.#process.isAlive()) return;
-    this.#watcher.handing(false);
+    this.#watcher.handing?.(false);
     this.#store.cut(cut);
   }
 

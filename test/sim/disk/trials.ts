@@ -35,10 +35,14 @@ export interface TrialOptions {
   /** What is wrong with what a start finds after a power loss at this moment; undefined when it is what it must be. */
   readonly afterPowerLoss: (outcome: Outcome) => Fault | undefined;
   readonly report: (fault: Fault) => void;
+  /** A start threw what is no refusal. */
+  readonly threw: (error: unknown) => void;
 }
 
-/** Damage is tried in so many ways at a time. */
+/** Of a disk at rest, damage is tried in so many ways at a time. */
 const DAMAGES = 3;
+/** One in so many disks that lost power is damaged, too. */
+const DAMAGE_EVERY = 3;
 /** So many operations that follow something rare are all tried. */
 const DENSE = 12;
 /** A start takes fewer steps than this. */
@@ -70,12 +74,12 @@ export class Trials {
   beforeWrite(): void {
     if (this.#dense === 0 && !this.#oneIn(this.#options.every)) return;
     this.#dense = Math.max(0, this.#dense - 1);
-    void this.#losePower(this.#root().fork());
+    this.#losePower(this.#root().fork()).catch(this.#options.threw);
   }
 
   /** Something is handed over to a store at rest whose MARK is exact. */
   atRest(): void {
-    if (this.#oneIn(this.#options.every)) void this.#damage(this.#root().fork(), true);
+    if (this.#oneIn(this.#options.every)) this.#rest(this.#root().fork()).catch(this.#options.threw);
   }
 
   /** Something rare is handed over: what comes is looked at closely. */
@@ -89,29 +93,27 @@ export class Trials {
     const outcome = await this.#start(root.fork());
     const fault = this.#options.afterPowerLoss(outcome);
     if (fault !== undefined) this.#options.report({ ...fault, text: `if power were lost now: ${fault.text}` });
-    else if (outcome.type === 'found' && this.#oneIn(2)) await this.#damage(root, false, outcome.loaded);
+    else if (outcome.type === 'found' && this.#oneIn(DAMAGE_EVERY)) await this.#damage(root, outcome.loaded, false);
   }
 
-  /** What is read from a damaged disk is what would have been read without, or the start is refused. `exact`: MARK is. */
-  async #damage(root: DirectoryNode, exact: boolean, known?: Loaded): Promise<void> {
+  async #rest(root: DirectoryNode): Promise<void> {
+    const outcome = await this.#start(root.fork());
+    if (outcome.type !== 'found') return;
+    for (let tried = 0; tried < DAMAGES; tried++) await this.#damage(root, outcome.loaded, true);
+  }
+
+  /** What is read from a damaged disk is `loaded`, as without damage, or the start is refused. `exact`: its MARK is. */
+  async #damage(root: DirectoryNode, loaded: Loaded, exact: boolean): Promise<void> {
     const { random, coverage, report } = this.#options;
-    let loaded = known;
-    if (loaded === undefined) {
-      const outcome = await this.#start(root.fork());
-      if (outcome.type !== 'found') return;
-      ({ loaded } = outcome);
-    }
-    for (let tried = 0; tried < DAMAGES; tried++) {
-      const copy = root.fork();
-      const place = this.#placeOf(copy);
-      if (place === undefined) return;
-      const what = exact && !this.#oneIn(3) ? loseWrites(place, loaded, random) : flipByte(place, random);
-      if (what === undefined) continue;
-      const damaged = await this.#start(copy);
-      if (damaged.type === 'refused') coverage.count('damaged copy refused');
-      else if (damaged.type === 'found' && isDeepStrictEqual(damaged.loaded, loaded)) coverage.count('damage harmless');
-      else report({ code: 'DAMAGE', text: `a damaged disk is taken for what it was: ${what}` });
-    }
+    const copy = root.fork();
+    const place = this.#placeOf(copy);
+    if (place === undefined) return;
+    const what = exact && !this.#oneIn(4) ? loseWrites(place, loaded, random) : flipByte(place, random);
+    if (what === undefined) return;
+    const damaged = await this.#start(copy);
+    if (damaged.type === 'refused') coverage.count('damaged copy refused');
+    else if (damaged.type === 'found' && isDeepStrictEqual(damaged.loaded, loaded)) coverage.count('damage harmless');
+    else report({ code: 'DAMAGE', text: `a damaged disk is taken for what it was: ${what}` });
   }
 
   #placeOf(root: DirectoryNode): Place | undefined {

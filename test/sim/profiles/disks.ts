@@ -3,7 +3,7 @@
  * gets, and come back to other entries. Elsewhere a log is cut in the middle of a block in one run of a hundred.
  */
 import type { Random } from '../../../src/base/random.js';
-import { between, chance, skewed, skewedInt } from '../chance.js';
+import { between, skewed, skewedInt } from '../chance.js';
 import type { FaultKind } from '../fault-kinds.js';
 import type { Parameters } from '../parameters.js';
 
@@ -11,7 +11,7 @@ import type { Parameters } from '../parameters.js';
 const FAULTS: readonly (readonly [FaultKind, number])[] = [
   ['isolate busy leader', 12],
   ['isolate', 3],
-  ['disk hiccup', 4],
+  ['disk stall', 2],
   ['EIO', 1],
   ['ENOSPC', 1],
   ['power at a write', 1],
@@ -35,7 +35,7 @@ export function hardOnDisks(random: Random, parameters: Parameters): Parameters 
       maxUncommittedBytes: 16 * 1024 * 1024,
       cutMs: skewedInt(random, 50, 500),
       cutBytes: skewedInt(random, 500, 5_000),
-      logKeepBytes: chance(random, 500) ? skewedInt(random, 20, 200) : skewedInt(random, 200, 4_000),
+      logKeepBytes: skewedInt(random, 100, 4_000),
     },
     // A round takes long enough for a leader to write much that is not committed, a write for much to be one block.
     network: { ...network, latencyMs: [0.05, between(random, 1 / 60, 1 / 20) * electionMinMs] },

@@ -1,2 +1,0 @@
-import { runTypeScript } from './sim/typescript.js';
-await runTypeScript('test/sim/gate/tmp-many.ts');
