@@ -57,6 +57,7 @@ export class ByteDisk implements Disk {
   async storeGenesis(genesis: Genesis): Promise<void> {
     const ports = this.#ports();
     this.#forming = true;
+    this.#trials?.watchClosely();
     await this.#counting(storeGenesis(PATH, genesis, this.#directory, ports));
     this.#forming = false;
   }

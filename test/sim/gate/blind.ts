@@ -29,8 +29,6 @@ export const BLIND: Readonly<Record<string, string>> = {
     'a second line of defence: a replica takes the state of a snapshot in the step in which it accepts the switch, and the store carries out in order what it is handed; no cut of before comes after it (test/storage/store.suite.ts sees it)',
   'rubbish-not-removed': 'needs two transfers broken off by lost power (test/sim/disk sees it)',
   'staged-chunk-not-synced': 'needs lost power between staging and switch (test/sim/disk sees it)',
-  'mark-not-lowered-before-cut': 'needs lost power between MARK and a cutting write (test/sim/disk sees it)',
-  'mark-not-lowered-before-install': 'as above (test/sim/disk sees it)',
   'first-state-not-synced': 'needs lost power in the milliseconds of forming (test/sim/disk sees it)',
   'identity-before-the-mark': 'as above (test/sim/disk sees it)',
   'clocks-apart-accepted': 'the member that writes the record compares all clocks once more',
