@@ -37,6 +37,8 @@ export type FaultKind =
   /** The disk has less room than the limit for `ms`. */
   | 'disk low'
   | NetworkFaultKind
+  /** The next leader with entries that are not committed, until another one leads. */
+  | 'isolate busy leader'
   /** An operator hands leadership over. */
   | 'transfer'
   /** A minority of the disks may be lost for good or damaged, or come back as they once were. */
@@ -67,6 +69,7 @@ export const FAULT_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['halves', 4],
   ['isolate', 4],
   ['isolate leader', 8],
+  ['isolate busy leader', 4],
   ['one way', 5],
   ['bridge', 2],
   ['ring', 2],

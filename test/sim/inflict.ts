@@ -11,6 +11,9 @@ import type { World } from './world.js';
 
 /** Bytes that are fewer than any limit of a run. */
 const TOO_FEW_BYTES = 10;
+/** A leader is busy with so many entries that are not committed; it is waited for through so many election time-outs. */
+const BUSY_ENTRIES = 2;
+const BUSY_LIMIT = 3;
 /** A process that was told to stop and did not is killed after so many election time-outs. */
 const STOP_LIMIT = 6;
 
@@ -83,6 +86,9 @@ export class Inflictor {
         return;
       case 'disk low':
         this.#low(random, ms);
+        return;
+      case 'isolate busy leader':
+        this.#isolateBusy(member, ms, random);
         return;
       case 'halves':
       case 'isolate':
@@ -244,6 +250,21 @@ export class Inflictor {
     if (lost.includes(member) || member.process === undefined) return false;
     if (members.some((each) => each.process === undefined && !lost.includes(each))) return false;
     return 2 * (lost.length + 1) < members.length;
+  }
+
+  /** Waits for a leader with entries that others have in part only, and cuts it off until another one is elected. */
+  #isolateBusy(member: SimMember, ms: number, random: Random): void {
+    const { scheduler, parameters } = this.#world;
+    const { electionMaxMs, tickMs } = parameters.replica;
+    const until = scheduler.now + BUSY_LIMIT * electionMaxMs;
+    const look = (): void => {
+      const raft = this.#world.leader()?.replica?.context.raft;
+      if (raft !== undefined && raft.log.anchor.index + raft.log.entries.length >= raft.commit + BUSY_ENTRIES) {
+        this.#count('busy leader isolated');
+        this.#disturb('isolate leader', member, Math.max(ms, 2 * electionMaxMs), random);
+      } else if (scheduler.now < until) scheduler.after(tickMs / 20, look);
+    };
+    look();
   }
 
   #disturb(kind: NetworkFaultKind, member: SimMember, ms: number, random: Random): void {

@@ -9,6 +9,7 @@ import { between, chance, skewed, skewedInt, stream, weighted } from './chance.j
 import { FAULT_WEIGHTS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
+import { hardOnDisks } from './profiles/disks.js';
 
 /** What a replica is run with but for who it is. */
 export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
@@ -17,6 +18,8 @@ export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'see
 export interface DiskParameters {
   readonly syncMs: readonly [number, number];
   readonly stepMs: readonly [number, number];
+  /** One in so many operations of a disk of bytes is preceded by a trial: what would a start find now? */
+  readonly trialEvery: number;
 }
 
 /** The clients and what they do. */
@@ -72,8 +75,18 @@ const NODES = [
   [6, 2],
 ] as const;
 
+/** In a thousand runs, so many are hard on disks. */
+const HARD_ON_DISKS = 120;
+
 /** The parameters of `seed`. */
 export function drawParameters(seed: number): Parameters {
+  const drawn = drawAny(seed);
+  const random = stream(seed, 'hard on disks');
+  return chance(random, HARD_ON_DISKS) ? hardOnDisks(random, drawn) : drawn;
+}
+
+/** Any kind of world. */
+function drawAny(seed: number): Parameters {
   const random = stream(seed, 'parameters');
   const nodes = weighted(random, NODES);
   const scale = weighted(random, [
@@ -92,6 +105,7 @@ export function drawParameters(seed: number): Parameters {
     disk: {
       syncMs: [0.1, skewed(random, 0.3, replica.electionMinMs / 12)],
       stepMs: [0.01, skewed(random, 0.05, 2)],
+      trialEvery: skewedInt(random, 20, 300),
     },
     clients,
     finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536,

@@ -2,7 +2,6 @@
  * One run of one seed: a safety phase, in which anything may happen and nothing wrong may be done; then everything is
  * healed, and the cluster must converge and serve within a bound; then the clients stop, and nothing may be left over.
  */
-import { AssertionFailed } from '../../src/base/assert.js';
 import { between, stream } from './chance.js';
 import { planFaults } from './faults.js';
 import { Inflictor } from './inflict.js';
@@ -94,9 +93,7 @@ class Run {
   }
 
   threw(error: unknown): void {
-    const wrong = error instanceof Error ? error : new Error(String(error));
-    if (wrong instanceof AssertionFailed) this.#world.asserted(wrong);
-    else this.#world.fault({ code: 'NOCRASH', text: wrong.stack ?? wrong.message });
+    this.#world.threw(error);
   }
 
   result(): RunResult {

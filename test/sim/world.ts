@@ -1,11 +1,14 @@
 /** A whole simulated world: machines, members, network, clients and the resource, and everybody who judges them. */
+import { AssertionFailed } from '../../src/base/assert.js';
 import type { NodeId } from '../../src/base/ids.js';
 import { createRandom, nextUint32 } from '../../src/base/random.js';
+import type { Member } from '../../src/raft/types.js';
 import { between, stream } from './chance.js';
 import { Clients } from './clients/clients.js';
 import { Coverage } from './coverage.js';
 import { ByteDisk } from './disk/byte-disk.js';
 import { ObjectDisk } from './disk/object-disk.js';
+import type { Outcome, TrialOptions } from './disk/trials.js';
 import { Machine } from './machine.js';
 import { CLUSTER } from './life.js';
 import type { Ending } from './life.js';
@@ -74,7 +77,7 @@ export class World {
       );
       const around = this.surroundings(`disk ${node}`);
       const disk = codecs
-        ? new ByteDisk(around, { node, cluster: CLUSTER }, parameters.disk)
+        ? new ByteDisk(around, { node, cluster: CLUSTER }, parameters.disk, this.#trialsOf(node))
         : new ObjectDisk(around, { node, cluster: CLUSTER }, parameters.disk);
       return new SimMember(node, machine, disk, {
         ...this.surroundings(`member ${node}`),
@@ -139,6 +142,41 @@ export class World {
     for (const safety of this.#safeties.values()) safety.forget({ member: process });
   }
 
+  /** What is asked of the disk of `node` again and again, beside the run. */
+  #trialsOf(node: NodeId): TrialOptions {
+    return {
+      random: stream(this.parameters.seed, `trials ${node}`),
+      every: this.parameters.disk.trialEvery,
+      coverage: this.coverage,
+      afterPowerLoss: (outcome) => {
+        const { member, wiped, flipped } = this.members.find((each) => each.node === node) ?? {};
+        if (member === undefined || wiped === true || flipped === true) return undefined;
+        return this.#startFault(member, outcome);
+      },
+      report: (fault) => {
+        this.fault({ ...fault, text: `${node}: ${fault.text}` });
+      },
+      threw: (error) => {
+        this.threw(error);
+      },
+    };
+  }
+
+  /** What is wrong with what a start of this member would find now. */
+  #startFault(member: Member, outcome: Outcome): Fault | undefined {
+    const known = [...this.#safeties.values()].find((safety) => safety.knows(member));
+    switch (outcome.type) {
+      case 'refused':
+        return { code: 'REFUSED', text: outcome.message };
+      case 'nothing':
+        return known && { code: 'DUR', text: 'a start finds no member' };
+      case 'found': {
+        const text = known?.wouldStart(member, outcome.loaded);
+        return text === undefined ? undefined : { code: 'DUR', text };
+      }
+    }
+  }
+
   /** The replica that leads in the greatest term and serves. */
   leader(): SimMember | undefined {
     let best: { readonly member: SimMember; readonly term: number } | undefined;
@@ -163,6 +201,13 @@ export class World {
   finish(): void {
     this.clients.finish();
     for (const each of [this.#relation, this.clients.observer]) each.finished?.();
+  }
+
+  /** Something was thrown that nobody handles. */
+  threw(error: unknown): void {
+    const wrong = error instanceof Error ? error : new Error(String(error));
+    if (wrong instanceof AssertionFailed) this.asserted(wrong);
+    else this.fault({ code: 'NOCRASH', text: wrong.stack ?? wrong.message });
   }
 
   /** The product asserted something that does not hold. */

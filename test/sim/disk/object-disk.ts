@@ -92,8 +92,10 @@ export class ObjectDisk implements Disk {
         },
       });
       this.#store = store;
-      return new ProcessStore(store, process, () => {
-        this.#device.closed(process);
+      return new ProcessStore(store, process, {
+        closed: () => {
+          this.#device.closed(process);
+        },
       });
     } catch (error) {
       throw this.#refused(error instanceof Error ? error.message : String(error));
