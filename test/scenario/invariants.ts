@@ -53,6 +53,12 @@ interface Seen {
 /** The last key of each node: a node seldom has a second directory, and a string that is there already is compared fast. */
 const KEYS = new Map<string, { readonly directory: string; readonly key: string }>();
 
+/** An entry, and the term of the one before it. */
+interface Placed {
+  readonly entry: Entry;
+  readonly previous: number;
+}
+
 function key({ node, directory }: Member): string {
   const known = KEYS.get(node);
   if (known?.directory === directory) return known.key;
@@ -85,8 +91,8 @@ export class Invariants {
   #greatest = 0;
   readonly #checked = new Map<string, number>();
   readonly #seen = new Map<string, Seen>();
-  /** By term, then by index: the entry, and the term of the one before it. */
-  readonly #entries = new Map<number, Map<number, { readonly entry: Entry; readonly previous: number }>>();
+  /** By term, then by index. */
+  readonly #entries = new Map<number, Map<number, Placed>>();
   readonly #committed = new Map<number, { readonly entry: Entry; readonly inTerm: number }>();
   #commit = 0;
   readonly #applied = new Map<string, number>();
@@ -131,8 +137,8 @@ export class Invariants {
   }
 
   #observeEntry(view: NodeView, entry: Entry, previous: number): void {
-    let ofTerm = this.#entries.get(entry.term);
-    if (ofTerm === undefined) this.#entries.set(entry.term, (ofTerm = new Map()));
+    const ofTerm = this.#entries.get(entry.term) ?? new Map<number, Placed>();
+    this.#entries.set(entry.term, ofTerm);
     const known = ofTerm.get(entry.index);
     if (known === undefined) ofTerm.set(entry.index, { entry, previous });
     else if (known.previous !== previous || !sameContent(known.entry, entry)) {
