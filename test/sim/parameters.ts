@@ -113,7 +113,7 @@ function drawAny(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    durationMs: between(random, 2.8, 6) * clients.ttlMs[0],
+    durationMs: between(random, 1.8, 3.4) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 200, 4_000),
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
@@ -188,11 +188,11 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     raws: nextInt(random, 1, 4),
     domains: weighted(random, [
       [1, 1],
-      [4, 2],
-      [8, 3],
+      [6, 2],
+      [16, 3],
     ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
-    pauseMs: [1, skewed(random, 8, 80)],
+    pauseMs: [1, skewed(random, 10, 60)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
   };

@@ -34,7 +34,7 @@ const ACTS = [
   ['acquire', 34],
   ['repeat acquire', 12],
   ['renew', 20],
-  ['release', 24],
+  ['release', 36],
   ['repeat', 7],
   ['withdraw', 6],
   ['read', 8],

@@ -228,7 +228,7 @@ export class Worker implements SimClient {
     });
     this.#write(lease, 'advance');
     if (chance(this.#random, 60)) this.#cutOff(lease.ttlMs);
-    let leftMs = skewed(this.#random, 5, 2.5 * lease.ttlMs);
+    let leftMs = skewed(this.#random, 5, 1.5 * lease.ttlMs);
     while (leftMs > 0) {
       const stepMs = Math.min(leftMs, skewed(this.#random, 5, lease.ttlMs));
       leftMs -= stepMs;
