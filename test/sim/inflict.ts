@@ -1,7 +1,7 @@
 /** Carries out the faults of a run's plan. What a fault meets is looked at when it comes; what it cannot meet it leaves. */
 import { createRandom, nextInt } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
-import { between, chance, pick } from './chance.js';
+import { between, chance, pick, skewedInt } from './chance.js';
 import type { NetworkFaultKind } from './fault-kinds.js';
 import type { PlannedFault } from './faults.js';
 import type { SimMember } from './member.js';
@@ -13,6 +13,13 @@ import type { World } from './world.js';
 const TOO_FEW_BYTES = 10;
 /** A process that was told to stop and did not is killed after so many election time-outs. */
 const STOP_LIMIT = 6;
+
+/** Writing operations on a disk from a first start on an empty one to the first write of the member. */
+const FIRST_START_OPERATIONS = 20;
+/** A switch, what waits before it in the queue, and what comes behind it until the disk is as if it had always been so. */
+const SWITCH_OPERATIONS = 30;
+/** A machine that lost power at an operation is back within so many milliseconds. */
+const BACK_MS = 300;
 
 /** See the head of the file. One for each run. */
 export class Inflictor {
@@ -42,6 +49,15 @@ export class Inflictor {
         // Where in a write it strikes is a matter of the moment.
         world.scheduler.after(between(random, 0, 5), () => {
           this.#kill(member, { lose: 'unsynced', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms, random);
+        });
+        return;
+      case 'power at an operation':
+        this.#atOperation(member, nextInt(random, 1, FIRST_START_OPERATIONS), random);
+        return;
+      case 'power at a switch':
+        world.snares.lay(pick(random, ['cut', 'install', 'stage']), (process) => {
+          const switching = world.members.find(({ node }) => node === process.member.node);
+          if (switching !== undefined) this.#atOperation(switching, skewedInt(random, 1, SWITCH_OPERATIONS), random);
         });
         return;
       case 'kill all':
@@ -93,6 +109,7 @@ export class Inflictor {
       case 'random links':
       case 'swizzle':
       case 'clog':
+      case 'star':
       case 'refuse':
         this.#disturb(kind, member, ms, random);
         return;
@@ -102,6 +119,9 @@ export class Inflictor {
         return;
       case 'wipe':
         this.#wipe(member);
+        return;
+      case 'wipe while new':
+        this.#wipeNew(member);
         return;
       case 'roll back':
         this.#rollBack(member, ms);
@@ -128,12 +148,14 @@ export class Inflictor {
 
   /** No fault has an effect any more, but for disks that are lost. */
   heal(): void {
-    const { members, network } = this.#world;
+    const { members, network, snares } = this.#world;
     network.heal();
     network.calm();
+    snares.clear();
     for (const member of members) {
       member.freeBytes = Infinity;
       member.disk.resume();
+      member.disk.atNoOperation();
       member.machine.wake();
       member.resume();
       if (!member.up && !member.gone) member.start();
@@ -152,6 +174,18 @@ export class Inflictor {
       this.#copies.set(member, member.disk.copy());
     }
     this.#world.startLater(member, ms);
+  }
+
+  /** The machine loses power, or the process is killed, at the `count`th operation from now. */
+  #atOperation(member: SimMember, count: number, random: Random): void {
+    const how: CrashHow = {
+      lose: chance(random, 750) ? 'unsynced' : 'none',
+      underWay: pick(random, ['lost', 'torn', 'kept']),
+    };
+    member.disk.atOperation(count, () => {
+      this.#count('power lost at an operation');
+      this.#kill(member, how, between(random, 1, BACK_MS), random);
+    });
   }
 
   #stop(member: SimMember): void {
@@ -193,6 +227,21 @@ export class Inflictor {
     if (!this.#maySpare(member)) return;
     this.#count('disk wiped');
     // What it acknowledged counts on: it was durable there, and its directory does not come back.
+    member.kill({ lose: 'unsynced', underWay: 'lost' });
+    member.disk.wipe();
+    member.wiped = true;
+    this.#world.startLater(member, 10);
+  }
+
+  /**
+   * A disk is lost that has promised nothing: forming waits for the new one, unless the record was written for the old
+   * one meanwhile. Then its member is lost, so this must be a minority, too.
+   */
+  #wipeNew(member: SimMember): void {
+    const { members } = this.#world;
+    const lost = members.filter(({ wiped, flipped }) => wiped || flipped).length;
+    if (!member.isNew || member.wiped || 2 * (lost + 1) >= members.length) return;
+    this.#count('disk wiped while new');
     member.kill({ lose: 'unsynced', underWay: 'lost' });
     member.disk.wipe();
     member.wiped = true;
@@ -274,6 +323,9 @@ export class Inflictor {
         break;
       case 'bridge':
         shapes.bridge();
+        break;
+      case 'star':
+        shapes.star(member.node);
         break;
       case 'ring':
         shapes.ring();

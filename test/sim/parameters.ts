@@ -9,6 +9,7 @@ import { between, chance, skewed, skewedInt, stream, weighted } from './chance.j
 import { FAULT_WEIGHTS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
+import { concentrated } from './profiles.js';
 
 /** What a replica is run with but for who it is. */
 export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
@@ -83,7 +84,7 @@ export function drawParameters(seed: number): Parameters {
   ] as const);
   const replica = drawReplica(random, scale);
   const clients = drawClients(random, replica);
-  return {
+  return concentrated({
     seed,
     nodes,
     codecs: chance(random, 500),
@@ -106,7 +107,7 @@ export function drawParameters(seed: number): Parameters {
       kind,
       chance(random, 450) ? 0 : weight * skewed(random, 0.3, 3),
     ]),
-  };
+  });
 }
 
 /** The rate of a machine's clocks: the corners of what the contract covers are where it breaks. */

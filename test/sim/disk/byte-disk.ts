@@ -10,6 +10,7 @@ import type { StoragePorts } from '../../../src/storage/ports.js';
 import type { CrashHow, Disk, Found, Surroundings } from '../ports.js';
 import { Device, type DiskLatency } from './device.js';
 import { DirectoryNode, FileNode } from './file-tree.js';
+import { leftOver } from './left-over.js';
 import { DatabaseNode, simulatedDatabases } from './sim-database.js';
 import { find, simulatedFiles } from './sim-files.js';
 import { ProcessStore } from './process-store.js';
@@ -80,6 +81,19 @@ export class ByteDisk implements Disk {
 
   resume(): void {
     this.#device.resume();
+  }
+
+  atOperation(count: number, run: () => void): void {
+    this.#device.countdown.set(count, run);
+  }
+
+  atNoOperation(): void {
+    this.#device.countdown.clear();
+  }
+
+  leftOver(): string | undefined {
+    const database = find(this.#root, `${PATH}/${DATABASE}`);
+    return database instanceof DatabaseNode ? leftOver(database.records.view) : 'there is no database';
   }
 
   copy(): unknown {
