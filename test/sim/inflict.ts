@@ -55,9 +55,11 @@ export class Inflictor {
         this.#atOperation(member, nextInt(random, 1, FIRST_START_OPERATIONS), random);
         return;
       case 'power at a switch':
-        world.snares.lay(pick(random, ['cut', 'install', 'stage']), (process) => {
+        world.snares.lay(pick(random, ['cut', 'cut', 'install', 'install', 'stage']), (process) => {
           const switching = world.members.find(({ node }) => node === process.member.node);
-          if (switching !== undefined) this.#atOperation(switching, skewedInt(random, 1, SWITCH_OPERATIONS), random);
+          if (switching === undefined) return;
+          const count = chance(random, 500) ? nextInt(random, 1, 6) : skewedInt(random, 1, SWITCH_OPERATIONS);
+          this.#atOperation(switching, count, random);
         });
         return;
       case 'kill all':
@@ -272,17 +274,19 @@ export class Inflictor {
   /** Every disk is lost. Whoever formed the cluster forms it again under its name; the resource keeps its fence. */
   #formAgain(random: Random): void {
     const { members } = this.#world;
-    if (members.some(({ process }) => process === undefined)) return;
+    if (members.some(({ gone }) => gone)) return;
     this.#count('cluster formed again');
     this.#copies.clear();
     for (const member of members) member.kill({ lose: 'unsynced', underWay: 'lost' });
     this.#world.formingAnew();
+    // One after another, or all as the power comes back.
+    const withinMs = pick(random, [300, 300, 10]);
     for (const member of members) {
       this.#world.forget(member);
       member.disk.wipe();
       member.wiped = false;
       member.flipped = false;
-      this.#world.startLater(member, between(random, 0, 300));
+      this.#world.startLater(member, between(random, 0, withinMs));
     }
   }
 

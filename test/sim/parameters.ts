@@ -54,12 +54,16 @@ export interface Parameters {
   readonly rates: readonly number[];
   /** How far each member's wall clock is off at the start, in milliseconds. */
   readonly wallOffsetsMs: readonly number[];
+  /** All members start within so many true milliseconds. */
+  readonly startsMs: number;
   /** True milliseconds of the safety phase. */
   readonly durationMs: number;
   /** The end waits for the leases that nobody released, too. */
   readonly toTheLastLease: boolean;
   /** Mean true milliseconds between two faults. */
   readonly faultEveryMs: number;
+  /** How long a fault lasts at least and at most, true milliseconds. */
+  readonly faultMs: readonly [number, number];
   readonly faultWeights: readonly (readonly [FaultKind, number])[];
 }
 
@@ -100,9 +104,12 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
+    startsMs: 2 * replica.electionMaxMs,
     durationMs: between(random, 2.8, 6) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 200, 4_000),
+    // From less than a heartbeat to more than a lease.
+    faultMs: [replica.heartbeatMs / 2, 1.5 * clients.ttlMs[1]],
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
       kind,
       chance(random, 450) ? 0 : weight * skewed(random, 0.3, 3),

@@ -2,8 +2,9 @@
  * Runs that are about one thing: swarm testing once more, for rules that matter for a few milliseconds only. A profile
  * changes what {@link drawParameters} drew; what it leaves alone is as in any other run.
  */
+import { nextInt } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
-import { between, chance, skewedInt, stream, weighted } from './chance.js';
+import { between, chance, skewed, skewedInt, stream, weighted } from './chance.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { Parameters } from './parameters.js';
 
@@ -63,9 +64,12 @@ function forming(drawn: Parameters, random: Random): Parameters {
   return {
     ...drawn,
     codecs: chance(random, 900),
-    wallOffsetsMs: chance(random, 600) ? aroundTheFirst(random, drawn.nodes) : drawn.wallOffsetsMs,
-    durationMs: between(random, 1.5, 2.5) * drawn.clients.ttlMs[0],
-    faultEveryMs: between(random, 0.2, 0.6) * drawn.replica.electionMaxMs,
+    wallOffsetsMs: chance(random, 400) ? aroundTheFirst(random, drawn.nodes) : drawn.wallOffsetsMs,
+    // One after another, or all as the power comes back.
+    startsMs: chance(random, 400) ? 10 : drawn.startsMs,
+    durationMs: between(random, 2_000, 5_000) + drawn.replica.electionMaxMs,
+    faultEveryMs: between(random, 80, 300),
+    faultMs: [10, 500],
     faultWeights: FORMING_WEIGHTS,
   };
 }
@@ -78,6 +82,7 @@ function aroundTheFirst(random: Random, nodes: number): readonly number[] {
 }
 
 function transfer(drawn: Parameters, random: Random): Parameters {
+  const { electionMaxMs } = drawn.replica;
   return {
     ...drawn,
     codecs: chance(random, 900),
@@ -90,9 +95,16 @@ function transfer(drawn: Parameters, random: Random): Parameters {
       maxUnappliedEntries: 50_000,
     },
     network: { ...drawn.network, chunkBytes: skewedInt(random, 1, 500) },
-    clients: { ...drawn.clients, raws: drawn.clients.raws + 2, domains: 8 },
+    clients: {
+      ...drawn.clients,
+      workers: 1,
+      raws: nextInt(random, 4, 8),
+      domains: 8,
+      pauseMs: [1, skewed(random, 8, 30)],
+    },
     durationMs: between(random, 2.5, 4) * drawn.clients.ttlMs[0],
-    faultEveryMs: between(random, 0.5, 1.5) * drawn.replica.electionMaxMs,
+    faultEveryMs: between(random, 0.5, 1.5) * electionMaxMs,
+    faultMs: [0.3 * electionMaxMs, 3 * electionMaxMs],
     faultWeights: TRANSFER_WEIGHTS,
   };
 }
