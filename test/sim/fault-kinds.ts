@@ -11,7 +11,7 @@ export type NetworkFaultKind =
   | 'random links'
   | 'swizzle'
   | 'clog'
-  /** One hears all; the others hear that one only. */
+  /** The first member, which writes the record of a new history, hears all; the others hear that one only. */
   | 'star'
   /** Alive, but connects to it are refused and its connections end. */
   | 'refuse';
@@ -27,6 +27,8 @@ export type FaultKind =
   | 'power at an operation'
   /** As that, at an operation of the next conflict cut, or of a snapshot's way to a disk. */
   | 'power at a switch'
+  /** The leader is cut off until its log ends where the others have none any more, and loses power when it is back. */
+  | 'leave behind'
   /** All members at once. */
   | 'kill all'
   /** Told to stop, as by SIGTERM; starts again. */

@@ -1,12 +1,13 @@
 /** Carries out the faults of a run's plan. What a fault meets is looked at when it comes; what it cannot meet it leaves. */
 import { createRandom, nextInt } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
-import { between, chance, pick, skewedInt } from './chance.js';
+import { between, chance, pick } from './chance.js';
 import type { NetworkFaultKind } from './fault-kinds.js';
 import type { PlannedFault } from './faults.js';
 import type { SimMember } from './member.js';
 import { NetworkFaults } from './network/faults.js';
 import type { CrashHow } from './ports.js';
+import { Traps } from './traps.js';
 import type { World } from './world.js';
 
 /** Bytes that are fewer than any limit of a run. */
@@ -14,21 +15,18 @@ const TOO_FEW_BYTES = 10;
 /** A process that was told to stop and did not is killed after so many election time-outs. */
 const STOP_LIMIT = 6;
 
-/** Writing operations on a disk from a first start on an empty one to the first write of the member. */
-const FIRST_START_OPERATIONS = 20;
-/** A switch, what waits before it in the queue, and what comes behind it until the disk is as if it had always been so. */
-const SWITCH_OPERATIONS = 30;
-/** A machine that lost power at an operation is back within so many milliseconds. */
-const BACK_MS = 300;
-
 /** See the head of the file. One for each run. */
 export class Inflictor {
   readonly #world: World;
   /** Copies of directories, as an operator may keep them. */
   readonly #copies = new Map<SimMember, unknown>();
+  readonly #traps: Traps;
 
   constructor(world: World) {
     this.#world = world;
+    this.#traps = new Traps(world, (member, how, ms, random) => {
+      this.#kill(member, how, ms, random);
+    });
   }
 
   /** Does to the world what `fault` says. */
@@ -52,15 +50,13 @@ export class Inflictor {
         });
         return;
       case 'power at an operation':
-        this.#atOperation(member, nextInt(random, 1, FIRST_START_OPERATIONS), random);
+        this.#traps.atAnOperation(member, random);
         return;
       case 'power at a switch':
-        world.snares.lay(pick(random, ['cut', 'cut', 'install', 'install', 'stage']), (process) => {
-          const switching = world.members.find(({ node }) => node === process.member.node);
-          if (switching === undefined) return;
-          const count = chance(random, 500) ? nextInt(random, 1, 6) : skewedInt(random, 1, SWITCH_OPERATIONS);
-          this.#atOperation(switching, count, random);
-        });
+        this.#traps.atASwitch(random);
+        return;
+      case 'leave behind':
+        this.#traps.leaveBehind(random);
         return;
       case 'kill all':
         this.#count('all members killed');
@@ -178,18 +174,6 @@ export class Inflictor {
     this.#world.startLater(member, ms);
   }
 
-  /** The machine loses power, or the process is killed, at the `count`th operation from now. */
-  #atOperation(member: SimMember, count: number, random: Random): void {
-    const how: CrashHow = {
-      lose: chance(random, 750) ? 'unsynced' : 'none',
-      underWay: pick(random, ['lost', 'torn', 'kept']),
-    };
-    member.disk.atOperation(count, () => {
-      this.#count('power lost at an operation');
-      this.#kill(member, how, between(random, 1, BACK_MS), random);
-    });
-  }
-
   #stop(member: SimMember): void {
     if (member.process === undefined) return;
     this.#count('stop asked for');
@@ -287,6 +271,7 @@ export class Inflictor {
       member.wiped = false;
       member.flipped = false;
       this.#world.startLater(member, between(random, 0, withinMs));
+      if (chance(random, 700)) this.#traps.atAnOperation(member, random);
     }
   }
 
@@ -329,7 +314,7 @@ export class Inflictor {
         shapes.bridge();
         break;
       case 'star':
-        shapes.star(member.node);
+        shapes.star(members[0]?.node ?? member.node);
         break;
       case 'ring':
         shapes.ring();

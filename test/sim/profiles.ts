@@ -24,7 +24,6 @@ const FORMING_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['form again', 5],
   ['wipe while new', 3],
   ['wipe', 2],
-  ['star', 5],
   ['one way', 1],
   ['halves', 1],
   ['kill', 1],
@@ -35,10 +34,11 @@ const FORMING_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
 
 /** Members that fall behind, conflict and get snapshots, and lose power in the midst of a switch. */
 const TRANSFER_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
-  ['power at a switch', 12],
+  ['power at a switch', 8],
+  ['leave behind', 14],
   ['power at an operation', 2],
-  ['isolate leader', 8],
-  ['isolate', 4],
+  ['isolate leader', 4],
+  ['isolate', 3],
   ['one way', 2],
   ['kill', 2],
   ['pause', 2],
@@ -61,16 +61,17 @@ export function concentrated(drawn: Parameters): Parameters {
 }
 
 function forming(drawn: Parameters, random: Random): Parameters {
+  const apart = chance(random, 400);
   return {
     ...drawn,
     codecs: chance(random, 900),
-    wallOffsetsMs: chance(random, 400) ? aroundTheFirst(random, drawn.nodes) : drawn.wallOffsetsMs,
+    wallOffsetsMs: apart ? aroundTheFirst(random, drawn.nodes) : drawn.wallOffsetsMs,
     // One after another, or all as the power comes back.
     startsMs: chance(random, 400) ? 10 : drawn.startsMs,
     durationMs: between(random, 2_000, 5_000) + drawn.replica.electionMaxMs,
     faultEveryMs: between(random, 80, 300),
-    faultMs: [10, 500],
-    faultWeights: FORMING_WEIGHTS,
+    faultMs: [20, 1_000],
+    faultWeights: apart ? [...FORMING_WEIGHTS, ['star', 20]] : FORMING_WEIGHTS,
   };
 }
 
@@ -90,7 +91,7 @@ function transfer(drawn: Parameters, random: Random): Parameters {
       ...drawn.replica,
       cutBytes: skewedInt(random, 50, 500),
       cutMs: skewedInt(random, 2, 40),
-      logKeepBytes: skewedInt(random, 20, 300),
+      logKeepBytes: skewedInt(random, 1, 100),
       maxUncommittedBytes: 16 * 1024 * 1024,
       maxUnappliedEntries: 50_000,
     },
@@ -98,7 +99,7 @@ function transfer(drawn: Parameters, random: Random): Parameters {
     clients: {
       ...drawn.clients,
       workers: 1,
-      raws: nextInt(random, 4, 8),
+      raws: nextInt(random, 5, 10),
       domains: 8,
       pauseMs: [1, skewed(random, 8, 30)],
     },

@@ -1,16 +1,19 @@
-/** Waits for a member to hand its disk something that is rare: a fault that would hardly ever meet it comes then. */
-import type { Observer, Process, Step } from './observation.js';
+/** Waits for members to do what is rare: a fault that would hardly ever meet it comes then. */
+import type { Observer, Step } from './observation.js';
 
-/** What is waited for: a write that cuts the log, the switch to a snapshot, a chunk of one. */
-export type SnareKind = 'cut' | 'install' | 'stage';
+/**
+ * Looks at something that a member is about to carry out, and at the step from which it follows; true when it is what the
+ * snare was laid for. It acts then.
+ */
+export type Snare = (effect: Step['effects'][number], step: Step) => boolean;
 
-/** See the head of the file. One snare of each kind lies at a time; a new one takes the place of the one before. */
+/** See the head of the file. */
 export class Snares implements Observer {
-  readonly #laid = new Map<SnareKind, (process: Process) => void>();
+  readonly #laid = new Map<string, Snare>();
 
-  /** Calls `spring` once, with the next process that hands such a thing to its disk, just before it does. */
-  lay(kind: SnareKind, spring: (process: Process) => void): void {
-    this.#laid.set(kind, spring);
+  /** Shows `snare` every effect until it returns true. It takes the place of the one of that name. */
+  lay(name: string, snare: Snare): void {
+    this.#laid.set(name, snare);
   }
 
   /** Nothing is waited for any more. */
@@ -19,26 +22,16 @@ export class Snares implements Observer {
   }
 
   started(): void {
-    // A start hands nothing to the disk.
+    // A start hands nothing to anybody.
   }
 
-  stepped({ effects, process }: Step): void {
+  stepped(step: Step): void {
     if (this.#laid.size === 0) return;
-    for (const effect of effects) {
-      if (effect.type === 'stage') this.#spring('stage', process);
-      if (effect.type !== 'persist') continue;
-      if (effect.write.cutFrom !== undefined) this.#spring('cut', process);
-      if (effect.write.install !== undefined) this.#spring('install', process);
-    }
+    for (const effect of step.effects)
+      for (const [name, snare] of this.#laid) if (snare(effect, step)) this.#laid.delete(name);
   }
 
   ended(): void {
     // The next process is as good.
-  }
-
-  #spring(kind: SnareKind, process: Process): void {
-    const spring = this.#laid.get(kind);
-    this.#laid.delete(kind);
-    spring?.(process);
   }
 }

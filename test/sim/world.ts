@@ -284,7 +284,7 @@ export class World {
       this.startLater(member, again);
       return;
     }
-    if (member.flipped || member.wiped) {
+    if (member.flipped || (member.wiped && ending.where === 'forming')) {
       this.coverage.count(member.wiped ? 'wiped member refused' : 'damaged directory refused');
       member.gone = true;
       return;
