@@ -35,7 +35,7 @@ const FORMING_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
 /** Members that fall behind, conflict and get snapshots, and lose power in the midst of a switch. */
 const TRANSFER_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['power at a switch', 8],
-  ['leave behind', 14],
+  ['leave behind', 26],
   ['power at an operation', 2],
   ['isolate leader', 4],
   ['isolate', 3],

@@ -4,6 +4,7 @@
  */
 import { nextInt } from '../../src/base/random.js';
 import type { Random } from '../../src/base/random.js';
+import { termAt } from '../../src/raft/log.js';
 import { between, chance, pick, skewedInt } from './chance.js';
 import type { SimMember } from './member.js';
 import type { Step } from './observation.js';
@@ -60,22 +61,37 @@ export class Traps {
     const context = old?.replica?.context;
     if (old === undefined || context === undefined || members.length < 3) return;
     this.#count('leader left behind');
-    const committed = context.raft.commit;
-    // It may still hear the others, and what their clients ask for: then there is more that it alone has.
-    const deaf = chance(random, 400);
-    const links = members
-      .flatMap(({ node }) => [[old.node, node] as const, ...(deaf ? [[node, old.node] as const] : [])])
-      .filter(([from, to]) => from !== to && !network.wire.isCut(from, to));
-    for (const [from, to] of links) network.cut(from, to);
+    const { term } = context.raft.hard;
+    const others = members.filter((each) => each !== old).map(({ node }) => node);
+    for (const node of others) network.cut(old.node, node);
+    // Until somebody campaigns it may hear the others, and what their clients ask for: then there is more that it alone has.
+    const deafen = (): void => {
+      for (const node of others) network.cut(node, old.node);
+    };
+    if (chance(random, 400)) deafen();
+    let away = true;
     const back = (): void => {
-      for (const [from, to] of links) network.mend(from, to);
+      // When everything is healed, all of it is over.
+      if (!away || scheduler.now > parameters.durationMs) return;
+      away = false;
+      // Its connections end: what was sent to it before would still find its log.
+      network.refuse(old.node, true);
+      network.refuse(old.node, false);
+      for (const node of others) {
+        network.mend(old.node, node);
+        network.mend(node, old.node);
+      }
     };
     scheduler.after(BEHIND_ELECTIONS * parameters.replica.electionMaxMs, back);
-    snares.lay('left behind', (effect, { process }) => {
-      const gone = effect.type === 'cut' && effect.cut.keepFrom > committed + 2;
-      if (!gone || process.member.node === old.node) return false;
+    snares.lay('left behind', (effect, { process, context: { raft } }) => {
+      if (!away) return true;
+      if (process.member.node === old.node || raft.hard.term <= term) return false;
+      deafen();
+      const anchored = effect.type === 'cut' && termAt(raft.log, effect.cut.keepFrom - 1) === raft.hard.term;
+      if (!anchored) return false;
       this.#count('leader back behind a snapshot');
-      back();
+      // The cut is to be on the disk by then.
+      scheduler.after(parameters.disk.syncMs[1], back);
       snares.lay('back', (next, step) => {
         if (step.process.member.node !== old.node) return false;
         if (!isSwitch(next, 'cut') && !isSwitch(next, 'install')) return false;
@@ -89,7 +105,7 @@ export class Traps {
   #powerNear(node: SimMember['node'], random: Random): void {
     const member = this.#world.members.find((each) => each.node === node);
     const near = chance(random, 600);
-    const count = near ? nextInt(random, 1, SWITCH_OPERATIONS) : skewedInt(random, 1, AFTER_OPERATIONS);
+    const count = near ? skewedInt(random, 1, SWITCH_OPERATIONS) : skewedInt(random, 1, AFTER_OPERATIONS);
     if (member !== undefined) this.#powerAt(member, count, 650, random);
   }
 
