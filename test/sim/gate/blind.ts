@@ -35,17 +35,7 @@ export const BLIND: Readonly<Record<string, string>> = {
   'cut-leaves-later-blocks': 'as above',
   'cut-in-two-batches': 'needs lost power between two writes of one cut, some microseconds',
   'cut-of-before-an-install': 'needs a cut that waits while a snapshot is installed',
-  'rubbish-not-removed': 'needs two transfers broken off by lost power (test/sim/disk sees it)',
-  'staged-chunk-not-synced': 'needs lost power between staging and switch (test/sim/disk sees it)',
-  'mark-not-lowered-before-cut': 'needs lost power between MARK and a cutting write (test/sim/disk sees it)',
-  'mark-not-lowered-before-install': 'as above (test/sim/disk sees it)',
   'mark-not-written': 'MARK only tells of damage, and no fault damages the end of a log alone',
   'failed-write-swallowed':
     'the process ends at the failed write all the same in most runs (test/sim/disk sees one like it)',
-  'first-state-not-synced': 'needs lost power in the milliseconds of forming (test/sim/disk sees it)',
-  'identity-before-the-mark': 'as above (test/sim/disk sees it)',
-  'clocks-apart-accepted': 'the member that writes the record compares all clocks once more',
-  'half-made-database-kept': 'as above (test/sim/disk sees it)',
-  'everybody-writes-genesis': 'each member accepts one record, so the second writer only delays',
-  'wiped-member-accepted': 'a wiped member that forms is refused by the others as well',
 };

@@ -70,7 +70,7 @@ export const FORMING_SWITCHES: readonly Switch[] = [
         replacement: 'import { decodeIdentity, encodeIdentity }',
       },
     ],
-    // Forming judges by the record, and the storage does once more.
+    // Forming judges by the record, and the storage does so once more.
     rule: 'A directory that the record does not list is no member: it has forgotten its votes.',
     source: 'F3, F10; M15',
   },
