@@ -264,7 +264,7 @@ export class Inflictor {
     for (const member of members) member.kill({ lose: 'unsynced', underWay: 'lost' });
     this.#world.formingAnew();
     // One after another, or all as the power comes back.
-    const withinMs = pick(random, [300, 300, 10]);
+    const withinMs = pick(random, [300, 10, 10]);
     for (const member of members) {
       this.#world.forget(member);
       member.disk.wipe();

@@ -61,13 +61,16 @@ export function concentrated(drawn: Parameters): Parameters {
 }
 
 function forming(drawn: Parameters, random: Random): Parameters {
+  const { electionMinMs } = drawn.replica;
   const apart = chance(random, 400);
   return {
     ...drawn,
     codecs: chance(random, 900),
     wallOffsetsMs: apart ? aroundTheFirst(random, drawn.nodes) : drawn.wallOffsetsMs,
     // One after another, or all as the power comes back.
-    startsMs: chance(random, 400) ? 10 : drawn.startsMs,
+    startsMs: chance(random, 600) ? 10 : drawn.startsMs,
+    // Long ways: what one is told of another may be over by then.
+    network: { ...drawn.network, latencyMs: [electionMinMs / 100, electionMinMs / 12] },
     durationMs: between(random, 2_000, 5_000) + drawn.replica.electionMaxMs,
     faultEveryMs: between(random, 80, 300),
     faultMs: [20, 1_000],

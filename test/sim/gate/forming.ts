@@ -11,7 +11,6 @@ export const FORMING_SWITCHES: readonly Switch[] = [
     replacement: 'if (options.form && (smallest || options.form) &&',
     rule: 'Only the member with the smallest id writes the Genesis record.',
     source: 'F3; design 3',
-    quick: true,
   },
   {
     name: 'formed-without-all',
