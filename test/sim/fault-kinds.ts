@@ -11,6 +11,8 @@ export type NetworkFaultKind =
   | 'random links'
   | 'swizzle'
   | 'clog'
+  /** The first member, which writes the record of a new history, hears all; the others hear that one only. */
+  | 'star'
   /** Alive, but connects to it are refused and its connections end. */
   | 'refuse';
 
@@ -21,6 +23,12 @@ export type FaultKind =
   | 'power'
   /** As `power`, but at the next moment at which a write of that member is under way. */
   | 'power at a write'
+  /** As `power` or `kill`, at the n-th operation from now that writes to the disk, each as likely as the others. */
+  | 'power at an operation'
+  /** As that, at an operation of the next conflict cut, or of a snapshot's way to a disk. */
+  | 'power at a switch'
+  /** The leader is cut off until its log ends where the others have none any more, and loses power when it is back. */
+  | 'leave behind'
   /** All members at once. */
   | 'kill all'
   /** Told to stop, as by SIGTERM; starts again. */
@@ -43,6 +51,8 @@ export type FaultKind =
   | 'transfer'
   /** A minority of the disks may be lost for good or damaged, or come back as they once were. */
   | 'wipe'
+  /** A disk is lost that holds no member yet: forming may list its directory, and then it is no member. */
+  | 'wipe while new'
   | 'roll back'
   | 'flip'
   /** Every disk is lost, and the cluster formed again under its name. */
@@ -52,7 +62,7 @@ export type FaultKind =
   | 'client wall jump'
   | 'client cut';
 
-/** How often each kind is drawn, where a run has it at all. */
+/** How often each kind is drawn, where a run about everything has it at all. */
 export const FAULT_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['kill', 6],
   ['power', 6],

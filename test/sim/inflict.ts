@@ -7,6 +7,7 @@ import type { PlannedFault } from './faults.js';
 import type { SimMember } from './member.js';
 import { NetworkFaults } from './network/faults.js';
 import type { CrashHow } from './ports.js';
+import { Traps } from './traps.js';
 import type { World } from './world.js';
 
 /** Bytes that are fewer than any limit of a run. */
@@ -22,9 +23,13 @@ export class Inflictor {
   readonly #world: World;
   /** Copies of directories, as an operator may keep them. */
   readonly #copies = new Map<SimMember, unknown>();
+  readonly #traps: Traps;
 
   constructor(world: World) {
     this.#world = world;
+    this.#traps = new Traps(world, (member, how, ms, random) => {
+      this.#kill(member, how, ms, random);
+    });
   }
 
   /** Does to the world what `fault` says. */
@@ -46,6 +51,15 @@ export class Inflictor {
         world.scheduler.after(between(random, 0, 5), () => {
           this.#kill(member, { lose: 'unsynced', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms, random);
         });
+        return;
+      case 'power at an operation':
+        this.#traps.atAnOperation(member, random);
+        return;
+      case 'power at a switch':
+        this.#traps.atASwitch(random);
+        return;
+      case 'leave behind':
+        this.#traps.leaveBehind(random);
         return;
       case 'kill all':
         this.#count('all members killed');
@@ -99,6 +113,7 @@ export class Inflictor {
       case 'random links':
       case 'swizzle':
       case 'clog':
+      case 'star':
       case 'refuse':
         this.#disturb(kind, member, ms, random);
         return;
@@ -108,6 +123,9 @@ export class Inflictor {
         return;
       case 'wipe':
         this.#wipe(member);
+        return;
+      case 'wipe while new':
+        this.#wipeNew(member);
         return;
       case 'roll back':
         this.#rollBack(member, ms);
@@ -134,12 +152,14 @@ export class Inflictor {
 
   /** No fault has an effect any more, but for disks that are lost. */
   heal(): void {
-    const { members, network } = this.#world;
+    const { members, network, snares } = this.#world;
     network.heal();
     network.calm();
+    snares.clear();
     for (const member of members) {
       member.freeBytes = Infinity;
       member.disk.resume();
+      member.disk.atNoOperation();
       member.machine.wake();
       member.resume();
       if (!member.up && !member.gone) member.start();
@@ -205,6 +225,21 @@ export class Inflictor {
     this.#world.startLater(member, 10);
   }
 
+  /**
+   * A disk is lost that has promised nothing: forming waits for the new one, unless the record was written for the old
+   * one meanwhile. Then its member is lost, so this must be a minority, too.
+   */
+  #wipeNew(member: SimMember): void {
+    const { members } = this.#world;
+    const lost = members.filter(({ wiped, flipped }) => wiped || flipped).length;
+    if (!member.isNew || member.wiped || 2 * (lost + 1) >= members.length) return;
+    this.#count('disk wiped while new');
+    member.kill({ lose: 'unsynced', underWay: 'lost' });
+    member.disk.wipe();
+    member.wiped = true;
+    this.#world.startLater(member, 10);
+  }
+
   #flip(member: SimMember, ms: number): void {
     if (!this.#maySpare(member)) return;
     member.kill({ lose: 'none', underWay: 'lost' });
@@ -229,17 +264,20 @@ export class Inflictor {
   /** Every disk is lost. Whoever formed the cluster forms it again under its name; the resource keeps its fence. */
   #formAgain(random: Random): void {
     const { members } = this.#world;
-    if (members.some(({ process }) => process === undefined)) return;
+    if (members.some(({ gone }) => gone)) return;
     this.#count('cluster formed again');
     this.#copies.clear();
     for (const member of members) member.kill({ lose: 'unsynced', underWay: 'lost' });
     this.#world.formingAnew();
+    // One after another, or all as the power comes back.
+    const withinMs = pick(random, [300, 10, 10]);
     for (const member of members) {
       this.#world.forget(member);
       member.disk.wipe();
       member.wiped = false;
       member.flipped = false;
-      this.#world.startLater(member, between(random, 0, 300));
+      this.#world.startLater(member, between(random, 0, withinMs));
+      if (chance(random, 700)) this.#traps.atAnOperation(member, random);
     }
   }
 
@@ -295,6 +333,9 @@ export class Inflictor {
         break;
       case 'bridge':
         shapes.bridge();
+        break;
+      case 'star':
+        shapes.star(members[0]?.node ?? member.node);
         break;
       case 'ring':
         shapes.ring();

@@ -70,6 +70,11 @@ export class SimMember implements Server {
     return this.#life !== undefined;
   }
 
+  /** A process is up and its directory holds no member yet, nor has anybody been told that it does. */
+  get isNew(): boolean {
+    return this.#life?.forming !== undefined && this.#life.store === undefined;
+  }
+
   get paused(): boolean {
     return this.#life?.paused ?? false;
   }
@@ -119,8 +124,7 @@ export class SimMember implements Server {
     if (life === undefined) return;
     this.#ports.trace(`crash ${this.node}${how.lose === 'unsynced' ? ' lose' : ''} ${how.underWay}`);
     if (life.running === undefined) {
-      const forming = life.forming !== undefined && life.store === undefined;
-      this.#ports.coverage.count(forming ? 'forming broken off' : 'crash while starting');
+      this.#ports.coverage.count(this.isNew ? 'forming broken off' : 'crash while starting');
     }
     this.#bury(life, how.lose === 'unsynced' ? 'power' : 'closed');
     this.disk.crash(how);

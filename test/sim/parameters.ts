@@ -9,7 +9,7 @@ import { between, chance, skewed, skewedInt, stream, weighted } from './chance.j
 import { FAULT_WEIGHTS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
-import { hardOnDisks } from './profiles/disks.js';
+import { concentrated } from './profiles/draw.js';
 
 /** What a replica is run with but for who it is. */
 export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
@@ -56,12 +56,16 @@ export interface Parameters {
   readonly rates: readonly number[];
   /** How far each member's wall clock is off at the start, in milliseconds. */
   readonly wallOffsetsMs: readonly number[];
+  /** All members start within so many true milliseconds. */
+  readonly startsMs: number;
   /** True milliseconds of the safety phase. */
   readonly durationMs: number;
   /** The end waits for the leases that nobody released, too. */
   readonly toTheLastLease: boolean;
   /** Mean true milliseconds between two faults. */
   readonly faultEveryMs: number;
+  /** How long a fault lasts at least and at most, true milliseconds. */
+  readonly faultMs: readonly [number, number];
   readonly faultWeights: readonly (readonly [FaultKind, number])[];
 }
 
@@ -75,18 +79,8 @@ const NODES = [
   [6, 2],
 ] as const;
 
-/** In a thousand runs, so many are hard on disks. */
-const HARD_ON_DISKS = 120;
-
 /** The parameters of `seed`. */
 export function drawParameters(seed: number): Parameters {
-  const drawn = drawAny(seed);
-  const random = stream(seed, 'hard on disks');
-  return chance(random, HARD_ON_DISKS) ? hardOnDisks(random, drawn) : drawn;
-}
-
-/** Any kind of world. */
-function drawAny(seed: number): Parameters {
   const random = stream(seed, 'parameters');
   const nodes = weighted(random, NODES);
   const scale = weighted(random, [
@@ -96,7 +90,7 @@ function drawAny(seed: number): Parameters {
   ] as const);
   const replica = drawReplica(random, scale);
   const clients = drawClients(random, replica);
-  return {
+  return concentrated({
     seed,
     nodes,
     codecs: chance(random, 500),
@@ -113,14 +107,17 @@ function drawAny(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
+    startsMs: 2 * replica.electionMaxMs,
     durationMs: between(random, 2.1, 3.9) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 200, 4_000),
+    // From less than a heartbeat to more than a lease.
+    faultMs: [replica.heartbeatMs / 2, 1.5 * clients.ttlMs[1]],
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
       kind,
       chance(random, 450) ? 0 : weight * skewed(random, 0.3, 3),
     ]),
-  };
+  });
 }
 
 /** The rate of a machine's clocks: the corners of what the contract covers are where it breaks. */

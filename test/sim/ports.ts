@@ -51,6 +51,15 @@ export interface Disk {
   /** No write ends until `resume`. */
   stall(): void;
   resume(): void;
+  /**
+   * Runs `run`, in a task of its own, once the `count`th operation that writes has begun, of whatever process; takes the
+   * place of what was asked before.
+   */
+  atOperation(count: number, run: () => void): void;
+  /** Nothing is asked any more. */
+  atNoOperation(): void;
+  /** What the start that has just ended should have removed and did not, in words. */
+  leftOver(): string | undefined;
   /** Everything on it, as a copy: for rolled-back and cloned directories. Only while no process has it open. */
   copy(): unknown;
   /** Takes the place of what is on it. Only while no process has it open. */

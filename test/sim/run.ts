@@ -63,9 +63,9 @@ class Run {
 
   async go(): Promise<void> {
     const world = this.#world;
-    const { durationMs, replica, clients } = world.parameters;
+    const { startsMs, durationMs, replica, clients } = world.parameters;
     const starts = stream(this.#seed, 'starts');
-    for (const member of world.members) world.startLater(member, between(starts, 0, 2 * replica.electionMaxMs));
+    for (const member of world.members) world.startLater(member, between(starts, 0, startsMs));
     world.clients.start();
     await this.#runUntil(durationMs, () => false);
     // An exception that nobody handled is known now.

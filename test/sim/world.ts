@@ -24,6 +24,7 @@ import { FormingJudge } from './safety/forming.js';
 import { Paths } from './safety/paths.js';
 import { Safety } from './safety/safety.js';
 import { Scheduler } from './scheduler.js';
+import { Snares } from './snares.js';
 import { Story } from './story.js';
 
 /** The wall clock of a machine that is right, at true time 0. */
@@ -40,6 +41,8 @@ export class World {
   readonly members: readonly SimMember[];
   readonly network: SimNetwork;
   readonly clients: Clients;
+  /** For faults that wait for something rare. */
+  readonly snares = new Snares();
   failure: RunResult['failure'];
   /** A disk was brought back from a copy: what its member had said is not so any more, and nothing is promised. */
   unjudged = false;
@@ -228,7 +231,8 @@ export class World {
   #observer(): Observer {
     // Clients are made after the members.
     let observers: readonly Observer[] | undefined;
-    const all = (): readonly Observer[] => (observers ??= [this.#relation, this.#paths, this.clients.observer]);
+    const all = (): readonly Observer[] =>
+      (observers ??= [this.#relation, this.#paths, this.clients.observer, this.snares]);
     return {
       started: (process, loaded, context) => {
         const begun = this.#forming.runs(process, this.#revision);
@@ -236,6 +240,7 @@ export class World {
           this.coverage.count(begun.ahead ? 'history begun' : 'history begun behind an older one');
           this.clients.incarnationChanged(process.genesis.incarnation, begun.ahead);
         }
+        this.#opened(process);
         this.#safety(process).started(process, loaded, context);
         for (const each of all()) each.started(process, loaded, context);
       },
@@ -250,6 +255,16 @@ export class World {
         for (const each of all()) each.ended(process);
       },
     };
+  }
+
+  /** A member's disk was accepted by a start. */
+  #opened({ member: { node } }: Process): void {
+    const member = this.members.find((each) => each.node === node);
+    if (member === undefined) return;
+    // It was wiped before the record was written, which lists what came after: it is a member like any other.
+    member.wiped = false;
+    const left = member.disk.leftOver();
+    if (left !== undefined) this.#fail('check', { code: 'LEAK', text: `the disk of ${node} after a start: ${left}` });
   }
 
   #safety({ genesis }: Process): Safety {
@@ -306,17 +321,17 @@ export class World {
   }
 
   #refused(member: SimMember, ending: Extract<Ending, { type: 'refused' }>, again: number): void {
-    if (member.flipped || member.wiped) {
-      this.coverage.count(member.wiped ? 'wiped member refused' : 'damaged directory refused');
-      member.gone = true;
-      return;
-    }
     if (ending.where === 'forming' && ending.message.includes('wall clock')) {
       // The operator does what the message says.
       this.coverage.count('forming refused for its clocks');
       for (const each of this.members) each.machine.jumpWall(START_UNIX_MS + this.scheduler.now - each.machine.wallMs);
       this.#forming.clocksSet();
       this.startLater(member, again);
+      return;
+    }
+    if (member.flipped || (member.wiped && ending.where === 'forming')) {
+      this.coverage.count(member.wiped ? 'wiped member refused' : 'damaged directory refused');
+      member.gone = true;
       return;
     }
     this.fault({ code: 'REFUSED', text: `${member.node}: ${ending.message}` });

@@ -3,14 +3,15 @@ import type { DirectoryId } from '../../../src/base/ids.js';
 import type { Store } from '../../../src/replica/ports.js';
 import type { Genesis } from '../../../src/replica/types.js';
 import { storeGenesis } from '../../../src/storage/begin.js';
-import { inspectDirectory, prepareDirectory, type Expected } from '../../../src/storage/directory.js';
+import { DATABASE, inspectDirectory, prepareDirectory, type Expected } from '../../../src/storage/directory.js';
 import { openStore } from '../../../src/storage/open.js';
 import type { StoragePorts } from '../../../src/storage/ports.js';
 import type { CrashHow, Disk, Found, Surroundings } from '../ports.js';
 import { flipByte, placeOf } from './damage.js';
 import { Device, type DiskLatency } from './device.js';
 import { DirectoryNode } from './file-tree.js';
-import { simulatedDatabases } from './sim-database.js';
+import { leftOver } from './left-over.js';
+import { DatabaseNode, simulatedDatabases } from './sim-database.js';
 import { find, simulatedFiles } from './sim-files.js';
 import { ProcessStore } from './process-store.js';
 import { Trials, type TrialOptions } from './trials.js';
@@ -94,6 +95,19 @@ export class ByteDisk implements Disk {
 
   resume(): void {
     this.#device.resume();
+  }
+
+  atOperation(count: number, run: () => void): void {
+    this.#device.countdown.set(count, run);
+  }
+
+  atNoOperation(): void {
+    this.#device.countdown.clear();
+  }
+
+  leftOver(): string | undefined {
+    const database = find(this.#root, `${PATH}/${DATABASE}`);
+    return database instanceof DatabaseNode ? leftOver(database.records.view) : 'there is no database';
   }
 
   copy(): unknown {

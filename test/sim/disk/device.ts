@@ -3,6 +3,7 @@ import type { DirectoryId } from '../../../src/base/ids.js';
 import { nextInt, nextUint32, type Random } from '../../../src/base/random.js';
 import { DirectoryRefused } from '../../../src/storage/refused.js';
 import type { CrashHow, Surroundings } from '../ports.js';
+import { Countdown } from './countdown.js';
 
 /** How long a disk takes, true milliseconds: the least and the most. */
 export interface DiskLatency {
@@ -39,6 +40,8 @@ export class Device {
   readonly name: string;
   readonly surroundings: Surroundings;
   readonly latency: DiskLatency;
+  /** Of operations that write. */
+  readonly countdown: Countdown;
   /** The process that uses it, or the next one that will. */
   process: DiskProcess = new DiskProcess(this);
   stalled = false;
@@ -51,6 +54,7 @@ export class Device {
     this.name = name;
     this.surroundings = surroundings;
     this.latency = latency;
+    this.countdown = new Countdown(surroundings.scheduler);
   }
 
   get random(): Random {
@@ -198,6 +202,7 @@ export class DiskProcess {
       cancel: nothing,
     };
     this.#underWay.add(underWay);
+    if (work.writes) device.countdown.began();
     underWay.cancel = device.surroundings.scheduler.after(device.draw(device.latency[work.takes]), underWay.finish);
   }
 
@@ -207,6 +212,7 @@ export class DiskProcess {
     const plain = this.#alive && !device.stalled && device.fault === undefined && this.#broken === undefined;
     if (!plain) return this.perform(work);
     device.beforeWrite();
+    device.countdown.began();
     work.whole();
     return Promise.resolve();
   }

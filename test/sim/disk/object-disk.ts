@@ -124,6 +124,19 @@ export class ObjectDisk implements Disk {
     this.#device.resume();
   }
 
+  atOperation(count: number, run: () => void): void {
+    this.#device.countdown.set(count, run);
+  }
+
+  atNoOperation(): void {
+    this.#device.countdown.clear();
+  }
+
+  /** It keeps no rubbish. */
+  leftOver(): undefined {
+    return undefined;
+  }
+
   copy(): unknown {
     return new Copy(this.#state);
   }

@@ -27,12 +27,4 @@ export const BLIND: Readonly<Record<string, string>> = {
   'unknown-acquire-not-withdrawn': 'the lease that stays ends by its TTL within every bound that is judged',
   'cut-of-before-an-install':
     'a second line of defence: a replica takes the state of a snapshot in the step in which it accepts the switch, and the store carries out in order what it is handed; no cut of before comes after it (test/storage/store.suite.ts sees it)',
-  'rubbish-not-removed': 'needs two transfers broken off by lost power (test/sim/disk sees it)',
-  'staged-chunk-not-synced': 'needs lost power between staging and switch (test/sim/disk sees it)',
-  'first-state-not-synced': 'needs lost power in the milliseconds of forming (test/sim/disk sees it)',
-  'identity-before-the-mark': 'as above (test/sim/disk sees it)',
-  'clocks-apart-accepted': 'the member that writes the record compares all clocks once more',
-  'half-made-database-kept': 'as above (test/sim/disk sees it)',
-  'everybody-writes-genesis': 'each member accepts one record, so the second writer only delays',
-  'wiped-member-accepted': 'a wiped member that forms is refused by the others as well',
 };

@@ -1,0 +1,32 @@
+/**
+ * Runs that are about one thing: swarm testing once more, for rules that matter for a few milliseconds only. A profile
+ * changes what `drawParameters` drew; what it leaves alone is as in any other run.
+ */
+import { stream, weighted } from '../chance.js';
+import type { Parameters } from '../parameters.js';
+import { hardOnDisks } from './disks.js';
+import { forming } from './forming.js';
+import { transfer } from './transfer.js';
+
+/** In 16 seeds; the rest are runs about everything. */
+const PROFILES = [
+  ['everything', 10],
+  ['forming', 2],
+  ['transfer', 2],
+  ['disks', 2],
+] as const;
+
+/** `drawn`, or what the profile of its seed makes of it. */
+export function concentrated(drawn: Parameters): Parameters {
+  const random = stream(drawn.seed, 'profile');
+  switch (weighted(random, PROFILES)) {
+    case 'everything':
+      return drawn;
+    case 'forming':
+      return forming(random, drawn);
+    case 'transfer':
+      return transfer(random, drawn);
+    case 'disks':
+      return hardOnDisks(random, drawn);
+  }
+}
