@@ -76,6 +76,9 @@ const NODES = [
   [6, 2],
 ] as const;
 
+/** In 1 000 grants: how many leases sessions leave to their end, where that is what the run is about. */
+const AT_THE_END = 700;
+
 /** The parameters of `seed`. */
 export function drawParameters(seed: number): Parameters {
   const random = stream(seed, 'parameters');
@@ -103,7 +106,7 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    durationMs: between(random, 2.8, 6) * clients.ttlMs[0],
+    durationMs: between(random, 2.8, clients.toTheEnd === AT_THE_END ? 3.5 : 6) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 200, 4_000),
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
@@ -173,11 +176,13 @@ function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit
 
 function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): ClientParameters {
   const least = 3 * electionMaxMs;
+  // One run in six is about how leases end: many of them, each left alone until then, within a short time.
+  const ends = chance(random, 170);
   return {
-    workers: nextInt(random, 1, 3),
-    raws: nextInt(random, 1, 4),
+    workers: nextInt(random, 1, ends ? 2 : 3),
+    raws: nextInt(random, ends ? 3 : 1, 4),
     domains: weighted(random, [
-      [1, 1],
+      [1, ends ? 0 : 1],
       [4, 2],
       [8, 3],
     ] as const),
@@ -185,8 +190,8 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     pauseMs: [1, skewed(random, 8, 80)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
-    sleeps: chance(random, 400) ? skewedInt(random, 10, 150) : 0,
-    toTheEnd: chance(random, 500) ? skewedInt(random, 20, 300) : 0,
+    sleeps: ends || chance(random, 400) ? skewedInt(random, 20, 300) : 0,
+    toTheEnd: ends ? AT_THE_END : skewedInt(random, 10, 100),
   };
 }
 

@@ -133,7 +133,7 @@ export class RawClient implements SimClient {
         this.#renew();
         return;
       case 'release':
-        this.#release();
+        this.#releaseOne();
         return;
       case 'repeat':
         // A copy that comes much later: anything but what acts on the newest state whatever that is.
@@ -197,13 +197,17 @@ export class RawClient implements SimClient {
     this.#send({ type: 'renew', leases: chance(this.#random, 500) ? refs : [pick(this.#random, refs)] });
   }
 
-  #release(): void {
+  #releaseOne(): void {
     const from = this.#held.length > 0 && chance(this.#random, 800) ? this.#held : this.#known;
     if (from.length === 0) return;
     const { domain, token } = pick(this.#random, from);
-    this.#released.add(token);
-    this.#giveUp((held) => held.token === token);
-    this.#send({ type: 'release', lease: { domain, token } });
+    this.#release({ domain, token });
+  }
+
+  #release(lease: LeaseRef, to?: NodeId): void {
+    this.#released.add(lease.token);
+    this.#giveUp(({ token }) => token === lease.token);
+    this.#send({ type: 'release', lease }, to);
   }
 
   #withdraw(): void {
@@ -276,8 +280,8 @@ export class RawClient implements SimClient {
       surroundings.coverage.count(`at the end of a lease: ${kind}`);
       const node = this.#leader ?? this.#anyNode();
       for (const call of calls) {
-        if (call.type === 'release') this.#released.add(call.lease.token);
-        this.#send(call, node);
+        if (call.type === 'release') this.#release(call.lease, node);
+        else this.#send(call, node);
       }
     });
   }

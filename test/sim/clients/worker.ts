@@ -8,6 +8,7 @@ import { Client } from '../../../src/client/client.js';
 import { FencepostError, LeaseLostError } from '../../../src/client/errors.js';
 import type { Lease } from '../../../src/client/lease.js';
 import { between, chance, pick, skewed, skewedInt, weighted } from '../chance.js';
+import { safeHoldMs } from '../judges/holds.js';
 import type { Claim } from '../judges/holds.js';
 import { endpointOf, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
@@ -235,7 +236,7 @@ export class Worker implements SimClient {
       if (life.lost.length > MAX_LOST) life.lost.shift();
     });
     this.#write(lease, 'advance');
-    if (chance(this.#random, 60)) this.#cutOff(lease.ttlMs);
+    if (chance(this.#random, 80)) this.#cutOff(lease.ttlMs);
     else if (chance(this.#random, parameters.sleeps)) this.#sleep(lease.ttlMs);
     let leftMs = skewed(this.#random, 5, 2.5 * lease.ttlMs);
     while (leftMs > 0) {
@@ -260,7 +261,11 @@ export class Worker implements SimClient {
     const { surroundings, links, servers } = this.#ports;
     surroundings.coverage.count('holder cut off');
     for (const { node } of servers()) links.cut(node);
-    surroundings.scheduler.after(between(this.#random, 0.7, 1.6) * ttlMs, () => {
+    // Half of the time a last answer can come when its deadline has just passed, and the lease still lives.
+    const ms = chance(this.#random, 500)
+      ? safeHoldMs(ttlMs) + between(this.#random, -60, 0.06 * ttlMs + 100)
+      : between(this.#random, 0.7, 1.6) * ttlMs;
+    surroundings.scheduler.after(ms, () => {
       links.heal();
     });
   }

@@ -110,7 +110,8 @@ export class LeaderClock {
   checkOverdue(step: number, nowMs: number, ticked: boolean, fail: (text: string) => void): void {
     for (const [domain, timed] of this.timed) {
       const { token, latest, overdueIn } = timed;
-      const over = nowMs > Math.max(latest, this.handoverAt + RETRY_MS) && !this.expires.has(leaseKey({ domain, token }));
+      const over =
+        nowMs > Math.max(latest, this.handoverAt + RETRY_MS) && !this.expires.has(leaseKey({ domain, token }));
       timed.overdueIn = over ? (overdueIn ?? step) : undefined;
       if (over && ticked && overdueIn !== undefined && overdueIn < step) {
         fail(`has not ended ${leaseKey({ domain, token })}, whose time was over ${nowMs - latest} ms ago`);

@@ -41,8 +41,8 @@ export function checkOwed(ledger: Ledger): void {
  * The end of a hand-over is told by itself.
  */
 function checkHandedBack({ calls, fail }: Ledger): void {
-  for (const { from, id, over, call } of calls.all()) {
-    if (from === '' || over || call.type === 'transferLeadership') continue;
+  for (const { from, id, over, twin, call } of calls.all()) {
+    if (from === '' || over || twin || call.type === 'transferLeadership') continue;
     fail(`keeps call ${id} of ${from}, and does not lead`);
   }
 }
@@ -56,8 +56,8 @@ function checkFatesTold(
   clock: LeaderClock,
   { confirmed, issued }: NonNullable<RaftModel['leading']>,
 ): void {
-  for (const { call, id, over, forwardedTo, since } of calls.all()) {
-    if (call.type !== 'renew' || over || forwardedTo !== undefined) continue;
+  for (const { call, id, over, twin, forwardedTo, since } of calls.all()) {
+    if (call.type !== 'renew' || over || twin || forwardedTo !== undefined) continue;
     const waits = ({ domain, token }: LeaseRef): boolean =>
       leases.live.get(domain)?.token === token || clock.voids.has(leaseKey({ domain, token }));
     if (call.leases.some(waits)) continue;
