@@ -181,11 +181,13 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
   return {
     workers: nextInt(random, 1, ends ? 2 : 3),
     raws: nextInt(random, ends ? 3 : 1, 4),
-    domains: weighted(random, [
-      [1, ends ? 0 : 1],
-      [4, 2],
-      [8, 3],
-    ] as const),
+    domains: ends
+      ? 24
+      : weighted(random, [
+          [1, 1],
+          [4, 2],
+          [8, 3],
+        ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
     pauseMs: [1, skewed(random, 8, 80)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],

@@ -274,6 +274,9 @@ export class RawClient implements SimClient {
   #leaveToItsEnd(acquire: Acquire, lease: LeaseRef, sentMs: number): void {
     const { surroundings, machine } = this.#ports;
     const { kind, afterMs, calls } = planEnding(this.#random, acquire, lease);
+    // To repeat it before would be to renew it.
+    const others = this.#acquires.filter(({ requestId: id }) => id !== acquire.requestId);
+    this.#acquires.splice(0, this.#acquires.length, ...others);
     const process = this.#process;
     process.after(sentMs + afterMs - machine.uptimeMs, () => {
       if (this.#stopped) return;

@@ -4,7 +4,7 @@ import type { Attempt } from '../clients/attempts.js';
 import { Coverage } from '../coverage.js';
 import type { Fault } from '../observation.js';
 import { Library } from './library.js';
-import { acquireOf, attempt, DOMAIN, grant, refusal } from './told.js';
+import { acquireOf, attempt, DOMAIN, exchange, grant, refusal } from './told.js';
 
 function setUp(): { library: Library; faults: Fault[]; send: (n: number, seen?: number) => Attempt } {
   const faults: Fault[] = [];
@@ -32,6 +32,16 @@ describe('the judge of the client library', () => {
   it('demands that a request of unknown outcome is withdrawn', () => {
     const { library, faults, send } = setUp();
     library.dropped(send(1), true);
+    library.finish();
+    expect(faults).toMatchObject([{ code: 'ORPHAN' }]);
+  });
+
+  it('does not take it for settled that another holds the domain', () => {
+    const { library, faults, send } = setUp();
+    library.dropped(send(1), true);
+    const { requestId } = acquireOf(1);
+    const outcome = { type: 'notGranted', reason: 'held', current: undefined } as const;
+    exchange(library, acquireOf(1), 20, 21, { type: 'acquire', requestId, outcome });
     library.finish();
     expect(faults).toMatchObject([{ code: 'ORPHAN' }]);
   });

@@ -14,8 +14,8 @@ interface Request {
   readonly domain: string;
   /** Some copy of it may have reached a log, and its client was not told what came of it. */
   unknown: boolean;
-  /** Some copy of it was answered. */
-  answered: boolean;
+  /** An answer settled it: every copy that comes later is answered likewise. That another holds the domain does not. */
+  settled: boolean;
   withdrawn: boolean;
 }
 
@@ -47,7 +47,7 @@ export class Library implements AttemptObserver {
       this.#report({ code: 'SEEN', text });
     }
     if (this.#requests.has(requestId)) return;
-    this.#requests.set(requestId, { process, client, domain, unknown: false, answered: false, withdrawn: false });
+    this.#requests.set(requestId, { process, client, domain, unknown: false, settled: false, withdrawn: false });
   }
 
   told({ call, reply }: Told): void {
@@ -55,7 +55,7 @@ export class Library implements AttemptObserver {
     if (request === undefined) return;
     switch (reply.type) {
       case 'answer':
-        request.answered = true;
+        if (reply.answer.type === 'acquire') request.settled ||= reply.answer.outcome.type !== 'notGranted';
         return;
       case 'failure':
         request.unknown ||= reply.failure.outcome === 'unknown';
@@ -79,8 +79,8 @@ export class Library implements AttemptObserver {
 
   /** The clients have ended: what they do not know is withdrawn by now. */
   finish(): void {
-    for (const [id, { process, client, domain, unknown, answered, withdrawn }] of this.#requests) {
-      if (!unknown || answered) continue;
+    for (const [id, { process, client, domain, unknown, settled, withdrawn }] of this.#requests) {
+      if (!unknown || settled) continue;
       if (withdrawn) this.#coverage.count('request of unknown outcome withdrawn');
       else if (!this.#killed.has(process)) {
         this.#report({ code: 'ORPHAN', text: `${client} does not know what came of ${id} of ${domain}, and left it` });

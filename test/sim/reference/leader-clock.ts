@@ -20,7 +20,10 @@ interface Timed {
 
 /** Time enough for rounding of doubles. */
 const EPSILON_MS = 1e-6;
-/** An Expire that is refused because of a hand-over is proposed again after this, in milliseconds. */
+/**
+ * A lease whose Checkpoint is refused for load, or its Expire because of a hand-over, is looked at again after this, in
+ * milliseconds.
+ */
 const RETRY_MS = 50;
 
 /** A lease as a key. */
@@ -111,7 +114,7 @@ export class LeaderClock {
     for (const [domain, timed] of this.timed) {
       const { token, latest, overdueIn } = timed;
       const over =
-        nowMs > Math.max(latest, this.handoverAt + RETRY_MS) && !this.expires.has(leaseKey({ domain, token }));
+        nowMs > Math.max(latest, this.handoverAt) + RETRY_MS && !this.expires.has(leaseKey({ domain, token }));
       timed.overdueIn = over ? (overdueIn ?? step) : undefined;
       if (over && ticked && overdueIn !== undefined && overdueIn < step) {
         fail(`has not ended ${leaseKey({ domain, token })}, whose time was over ${nowMs - latest} ms ago`);
