@@ -112,6 +112,8 @@ async function attemptOnce(
   const { answer, header, sentAt } = outcome;
   switch (answer.outcome.type) {
     case 'notGranted':
+      // A copy that is still on its way would be granted once the domain is free, to nobody.
+      if (outcome.earlierUnknown) giveBack();
       return answer.outcome;
     case 'ended':
       // An earlier copy of this call was granted, its answer got lost, and that lease is over.

@@ -186,6 +186,19 @@ describe('F8: the deadline counts from the send of the call that was answered', 
 });
 
 describe('a request that is given up', () => {
+  test('by an answer that another holds the domain: withdrawn when an earlier copy may still be granted', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    await within(time, 100, client.acquire('other'));
+    let copies = 0;
+    net.answer = (arrived) => {
+      if (arrived.call.type !== 'acquire') return answer(arrived);
+      return ++copies === 1 ? undefined : answered(held(arrived.call.requestId));
+    };
+    await expect(within(time, 2_000, client.tryAcquire('d'))).resolves.toBeUndefined();
+    expect(net.of('withdraw').map(({ call }) => call.requestId)).toEqual([requestId(2)]);
+  });
+
   test('by its deadline: withdrawn, and a grant that comes later yields no handle', async () => {
     const { time, net, client } = setUp({ callTimeoutMs: 2_500 });
     await within(time, 100, client.acquire('other'));

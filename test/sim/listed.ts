@@ -111,4 +111,12 @@ export const LISTED: readonly string[] = [
   'renewal answered after deadline',
   'grant answered after its deadline',
   'stale write refused',
+  'holder cut off',
+  'holder asleep',
+  'wall clock set back while asleep',
+  'request of unknown outcome withdrawn',
+  'at the end of a lease: repeat',
+  'at the end of a lease: renew',
+  'at the end of a lease: replace',
+  'at the end of a lease: repeat and release',
 ];

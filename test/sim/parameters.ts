@@ -36,6 +36,10 @@ export interface ClientParameters {
   readonly latencyMs: readonly [number, number];
   /** In 1 000 calls: how many, or whose answers, get lost. */
   readonly loss: number;
+  /** In 1 000 leases of a worker: in how many its machine sleeps. */
+  readonly sleeps: number;
+  /** In 1 000 grants of a session: how many leases it leaves to their end, to be there when it comes. */
+  readonly toTheEnd: number;
 }
 
 /** Everything that a run is. */
@@ -192,6 +196,8 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     pauseMs: [1, skewed(random, 10, 60)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
+    sleeps: chance(random, 400) ? skewedInt(random, 20, 300) : 0,
+    toTheEnd: skewedInt(random, 10, 100),
   };
 }
 

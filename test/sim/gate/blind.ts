@@ -14,17 +14,10 @@ export const BLIND: Readonly<Record<string, string>> = {
   'snapshot-during-install': 'transfers of two leaders at once are rare (scenario P10 sees one like it)',
   'staged-during-install': 'transfers of two leaders at once are rare (scenario P10 sees one like it)',
   'chunk-out-of-order-taken': 'a connection keeps the order of chunks (scenario S5 sees it)',
-  'recorded-grant-answered': 'a repeated acquire whose lease ended between two looks is rare (scenario F8 sees it)',
-  'expire-of-another-token': 'an Expire whose lease was replaced meanwhile is refused by its version too',
-  'expire-of-another-version': 'a second line of defence: the leader answers nothing while an Expire is open',
-  'waiters-of-an-ended-lease-dropped': 'their clients have given up by the end of a run',
-  'checkpoint-not-read': 'the takeover judge allows for what each leader change may add (scenario L5 sees it)',
-  'call-lost-with-the-leadership': 'the client gives up before the run asks',
-  'monotonic-clock-alone': 'a machine that sleeps within a lease and is asked at once is rare',
-  'uptime-not-read': 'as above, with a wall clock that went back meanwhile',
-  'seen-revision-not-sent': 'a request table that forgets between two copies of a call of a worker is rare',
-  'lost-lease-comes-back': 'a late answer after the deadline is rare',
-  'unknown-acquire-not-withdrawn': 'the lease that stays ends by its TTL within every bound that is judged',
+  // What may lie between the decision of an Expire and its entry, in one term, is a Checkpoint that was under way: a
+  // renewal, and so a Void, waits for the outcome, and one that came before has moved the deadline. The lease is over
+  // by its time then, and without the rule it ends one entry sooner.
+  'expire-of-another-version': 'needs a Checkpoint that is refused for load until just before the deadline',
   'cut-of-before-an-install':
     'a second line of defence: a replica takes the state of a snapshot in the step in which it accepts the switch, and the store carries out in order what it is handed; no cut of before comes after it (test/storage/store.suite.ts sees it)',
 };

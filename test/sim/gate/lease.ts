@@ -106,8 +106,9 @@ export const LEASE_SWITCHES: readonly Switch[] = [
     name: 'expire-of-another-token',
     area: 'lease',
     file: 'src/lease/finish.ts',
-    text: 'const lease = liveLease(state, key);\n      if (lease?.version',
-    replacement: 'const lease = state.leases.get(key.domain);\n      if (lease?.version',
+    // The version alone would tell most successors apart, so it goes too.
+    text: 'const lease = liveLease(state, key);\n      if (lease?.version !== key.version) continue;',
+    replacement: 'const lease = state.leases.get(key.domain);\n      if (lease === undefined) continue;',
     rule: 'An Expire ends the lease that it names, not its successor.',
     source: 'design 7; L1',
   },

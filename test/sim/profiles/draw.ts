@@ -5,15 +5,17 @@
 import { stream, weighted } from '../chance.js';
 import type { Parameters } from '../parameters.js';
 import { hardOnDisks } from './disks.js';
+import { endings } from './endings.js';
 import { forming } from './forming.js';
 import { transfer } from './transfer.js';
 
 /** In 16 seeds; the rest are runs about everything. */
 const PROFILES = [
-  ['everything', 10],
+  ['everything', 7],
   ['forming', 2],
   ['transfer', 2],
   ['disks', 2],
+  ['endings', 3],
 ] as const;
 
 /** `drawn`, or what the profile of its seed makes of it. */
@@ -28,5 +30,7 @@ export function concentrated(drawn: Parameters): Parameters {
       return transfer(random, drawn);
     case 'disks':
       return hardOnDisks(random, drawn);
+    case 'endings':
+      return endings(random, drawn);
   }
 }

@@ -15,6 +15,7 @@ import { stateOnDisk } from './lease-model.js';
 import type { LeaseModel } from './lease-model.js';
 import { sameEntry } from './log.js';
 import { asksFor, leasesOf } from './matching.js';
+import { checkOwed } from './owed.js';
 import { keyOf, nodeOf } from './members.js';
 import { checkSent } from './messages.js';
 import { noticeDisk, noticeGap, passTicks, writeDone } from './raft-clock.js';
@@ -108,8 +109,19 @@ export class Watched {
       fail: this.#fail,
     });
     if (!model.facts.unsure) for (let index = own + 1; index <= model.log.last; index++) this.#proposed(index);
+    this.#checkOwed(ticked);
     this.#calls.settle();
     if (ticked) this.#calls.checkDeadlines(time.nowMs, this.#fail);
+  }
+
+  #checkOwed(ticked: boolean): void {
+    const model = this.#model;
+    if (model.facts.unsure) return;
+    const { role } = this.#context.raft;
+    const handover = role.type === 'leader' && role.handover !== undefined;
+    const moment = { step: this.#step, nowMs: this.#nowMs, ticked, handover };
+    const known = { model, leases: this.#leases, calls: this.#calls, clock: this.#clock };
+    checkOwed({ ...known, ...moment, fail: this.#fail });
   }
 
   #begin(nowMs: number, effects: readonly Effect[], context: Readonly<Context>): void {
@@ -216,7 +228,9 @@ export class Watched {
     const model = this.#model;
     const stamp = revisionAt(this.#process.genesis.history, model.commit);
     const seen = call.type === 'acquire' ? call.seenRevision || stamp : undefined;
-    this.#fresh.push(this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen));
+    const taken = this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen);
+    this.#fresh.push(taken);
+    for (const lease of leasesOf(taken, this.#leases)) this.#clock?.named(lease, this.#nowMs);
     if (call.type !== 'renew' || !model.ready || (event.type === 'call' && this.#stopping)) return;
     for (const ref of call.leases) this.#clock?.renew(ref, this.#nowMs);
   }
@@ -242,7 +256,8 @@ export class Watched {
           if (known === undefined) this.#calls.decided.set(subject, [decided]);
           else known.push(decided);
         }
-        this.#clock?.applied(this.#leases, command, (id) => this.#calls.firstSeen.get(id) ?? this.#nowMs);
+        const nowMs = this.#nowMs;
+        this.#clock?.applied(this.#leases, command, (id) => this.#calls.firstSeen.get(id) ?? nowMs, nowMs);
       }
       if (leading?.termStart === entry.index) this.#becomeReady(entry.term);
       this.#answers.checkContents(this.#leases);
@@ -260,6 +275,7 @@ export class Watched {
       call.since = { step: this.#step, index: this.#leases.index };
       // Of an earlier leadership of this member.
       call.flagged.clear();
+      for (const lease of leasesOf(call, this.#leases)) this.#clock.named(lease, this.#nowMs);
     }
   }
 
