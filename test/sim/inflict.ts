@@ -7,6 +7,7 @@ import type { PlannedFault } from './faults.js';
 import type { SimMember } from './member.js';
 import { NetworkFaults } from './network/faults.js';
 import type { CrashHow } from './ports.js';
+import { inflictSequence } from './sequences.js';
 import type { World } from './world.js';
 
 /** Bytes that are fewer than any limit of a run. */
@@ -96,6 +97,13 @@ export class Inflictor {
       case 'refuse':
         this.#disturb(kind, member, ms, random);
         return;
+      case 'outage':
+      case 'transfer cut short':
+      case 'leaders in turn':
+      case 'stall at an install':
+      case 'transfer behind a stall':
+        inflictSequence(world, kind, member, ms, random);
+        return;
       case 'transfer':
         this.#count('hand-over asked for');
         world.clients.transferLeadership(pick(random, world.members).node);
@@ -128,7 +136,8 @@ export class Inflictor {
 
   /** No fault has an effect any more, but for disks that are lost. */
   heal(): void {
-    const { members, network } = this.#world;
+    const { members, network, moments } = this.#world;
+    moments.clear();
     network.heal();
     network.calm();
     for (const member of members) {

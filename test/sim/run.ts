@@ -6,7 +6,7 @@ import { AssertionFailed } from '../../src/base/assert.js';
 import { between, stream } from './chance.js';
 import { planFaults } from './faults.js';
 import { Inflictor } from './inflict.js';
-import { drawParameters } from './parameters.js';
+import { parametersOf } from './profiles.js';
 import type { RunOptions, RunResult } from './result.js';
 import { settled, World } from './world.js';
 
@@ -48,7 +48,7 @@ class Run {
   constructor(seed: number, options: RunOptions) {
     this.#seed = seed;
     this.#options = options;
-    const parameters = drawParameters(seed);
+    const parameters = parametersOf(seed);
     this.#world = new World(parameters, options.judges ?? 'all');
     this.#inflictor = new Inflictor(this.#world);
     const plan = planFaults(parameters).filter(({ number }) => options.without?.has(number) !== true);

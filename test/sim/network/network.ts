@@ -142,6 +142,11 @@ export class SimNetwork implements Network {
     this.wire.surroundings.trace(`${on ? 'refuse' : 'accept'} ${node}`);
     if (!on) return;
     this.#count('refused but alive');
+    this.reset(node);
+  }
+
+  /** The streams of this machine end; nothing keeps anybody from opening new ones. */
+  reset(node: NodeId): void {
     for (const stream of this.#streams) if (stream.touches(node)) stream.breakOff('reset on the way');
   }
 
@@ -160,6 +165,7 @@ export class SimNetwork implements Network {
       loss: 0,
       duplicate: 0,
       replay: 0,
+      chunkTwice: 0,
       reorder: false,
     };
   }
