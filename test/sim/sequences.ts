@@ -7,8 +7,8 @@ import type { SimMember } from './member.js';
 import type { Step } from './observation.js';
 import type { World } from './world.js';
 
-/** A disk stalls for so many greatest election time-outs: longer than a leader keeps the log behind a snapshot (S4.4). */
-const STALL_ELECTIONS = [2.5, 4] as const;
+/** The disk of a member that installs a snapshot stalls for so many greatest election time-outs. */
+const STALL_ELECTIONS = [0.5, 2] as const;
 /** A leader that nobody hears hears the others for this part of a least election time-out. */
 const DEAF_PART = 0.8;
 /** What waits for an election is over after so many of them, whether or not there was one. */
@@ -33,7 +33,7 @@ export function inflictSequence(
       isolateInTurn(world);
       return;
     case 'stall at an install':
-      stallAtInstall(world, member, ms, random);
+      stallAtInstall(world, member, random);
       return;
     case 'transfer behind a stall':
       transferBehindStall(world, member);
@@ -110,47 +110,65 @@ function isolateInTurn(world: World): void {
 }
 
 /**
- * A follower is cut off until it needs a snapshot, and its disk stalls when it installs that, for so long that the
- * leader begins another transfer (P10).
+ * A follower is away until it needs a snapshot; its disk stalls when it installs that, and its connections end before
+ * the leader hears of it, which begins another transfer (P10).
  */
-function stallAtInstall(world: World, member: SimMember, ms: number, random: Random): void {
-  const { moments, scheduler, coverage, parameters } = world;
-  if (member === world.leader()) return;
-  scheduler.after(ms, cutLinks(world, member.node, 'both'));
+function stallAtInstall(world: World, member: SimMember, random: Random): void {
+  const { moments, coverage, network, parameters } = world;
+  const { electionMinMs, electionMaxMs } = parameters.replica;
+  if (member === world.leader() || !member.up) return;
+  member.kill({ lose: 'none', underWay: 'lost' });
+  world.startLater(member, between(random, electionMinMs / 4, electionMinMs));
   moments.when(
     ({ process, effects }) =>
       process.member.node === member.node &&
       effects.some((effect) => effect.type === 'persist' && effect.write.install !== undefined),
     () => {
       coverage.count('disk stalled at an install');
-      stall(world, member, between(random, ...STALL_ELECTIONS) * parameters.replica.electionMaxMs);
+      network.sever(member.node);
+      stall(world, member, between(random, ...STALL_ELECTIONS) * electionMaxMs);
     },
   );
 }
 
 /**
- * The disk of a follower stalls until the log behind its last acknowledgement is compacted; then its connections are
- * reset, so that it is sent a snapshot of what it has in memory already, and more (S1 of the catalogue).
+ * A follower holds entries in memory that its stalled disk does not have, and is not told that they are committed; when
+ * the log behind its last acknowledgement is compacted, its connections are reset, so that it is sent a snapshot of what
+ * it has already, and goes on (S1 of the catalogue).
  */
 function transferBehindStall(world: World, member: SimMember): void {
-  const { moments, coverage, network, parameters } = world;
-  if (member === world.leader() || !member.up) return;
-  const resume = stall(world, member, PATIENCE_ELECTIONS * parameters.replica.electionMaxMs);
+  const { moments, scheduler, coverage, network, parameters } = world;
+  const leader = world.leader();
+  if (leader === undefined || member === leader || !member.up) return;
+  const { node } = member;
+  const patienceMs = PATIENCE_ELECTIONS * parameters.replica.electionMaxMs;
+  const resume = stall(world, member, patienceMs);
   moments.when(
-    ({ context: { raft } }) => {
-      if (raft.role.type !== 'leader') return false;
-      const peer = [...raft.role.peers.values()].find((each) => each.member.node === member.node);
-      return peer !== undefined && peer.match < raft.log.anchor.index && peer.next > raft.snapshot.index + 1;
-    },
+    ({ process, events }) =>
+      process.member.node === node &&
+      events.some(
+        (event) => event.type === 'message' && event.message.type === 'append' && event.message.entries.length > 0,
+      ),
     () => {
-      if (!member.up) return;
-      coverage.count('reset behind a stall');
-      network.reset(member.node);
+      const mend = cutLinks(world, leader.node, 'from', node);
+      scheduler.after(patienceMs, mend);
       moments.when(
-        ({ process, events }) => process.member.node === member.node && events.some(({ type }) => type === 'chunk'),
+        ({ context: { raft } }) => {
+          if (raft.role.type !== 'leader') return false;
+          const peer = [...raft.role.peers.values()].find((each) => each.member.node === node);
+          return peer !== undefined && peer.match < raft.log.anchor.index;
+        },
         () => {
-          coverage.count('snapshot met a stalled write');
-          resume();
+          coverage.count('severed behind a stall');
+          network.sever(node);
+          mend();
+          moments.when(
+            ({ process, events }) => process.member.node === node && events.some(({ type }) => type === 'chunk'),
+            () => {
+              coverage.count('snapshot met a stalled write');
+              resume();
+            },
+          );
         },
       );
     },
@@ -167,15 +185,15 @@ function stall({ scheduler }: World, { disk }: SimMember, ms: number): () => voi
   return resume;
 }
 
-/** Cuts the links from `node`, or both ways, that are whole; returns what mends them. */
-function cutLinks({ members, network }: World, node: NodeId, ways: 'from' | 'both'): () => void {
+/** Cuts the links from `node`, or both ways, to all or to one other, that are whole; returns what mends them. */
+function cutLinks({ members, network }: World, node: NodeId, ways: 'from' | 'both', to?: NodeId): () => void {
   const cut = members
-    .filter((other) => other.node !== node)
+    .filter((other) => other.node !== node && (to === undefined || other.node === to))
     .flatMap((other) => [[node, other.node] as const, [other.node, node] as const])
-    .filter(([from, to]) => (ways === 'both' || from === node) && !network.wire.isCut(from, to));
-  for (const [from, to] of cut) network.cut(from, to);
+    .filter(([from, end]) => (ways === 'both' || from === node) && !network.wire.isCut(from, end));
+  for (const [from, end] of cut) network.cut(from, end);
   return () => {
-    for (const [from, to] of cut) network.mend(from, to);
+    for (const [from, end] of cut) network.mend(from, end);
   };
 }
 

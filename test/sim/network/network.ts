@@ -142,12 +142,14 @@ export class SimNetwork implements Network {
     this.wire.surroundings.trace(`${on ? 'refuse' : 'accept'} ${node}`);
     if (!on) return;
     this.#count('refused but alive');
-    this.reset(node);
+    for (const stream of this.#streams) if (stream.touches(node)) stream.breakOff('reset on the way');
   }
 
-  /** The streams of this machine end; nothing keeps anybody from opening new ones. */
-  reset(node: NodeId): void {
-    for (const stream of this.#streams) if (stream.touches(node)) stream.breakOff('reset on the way');
+  /** Somebody in between ends all connections of this machine: both ends are told at once, what is under way is lost. */
+  sever(node: NodeId): void {
+    this.#count('connections severed');
+    this.wire.surroundings.trace(`sever ${node}`);
+    for (const stream of [...this.#streams]) if (stream.touches(node)) stream.sever('severed on the way');
   }
 
   /** Ends every cut, clog and refusal. */
