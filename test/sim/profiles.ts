@@ -19,8 +19,8 @@ const PROFILES = [
 
 const ELECTION_FAULTS = ['outage', 'transfer cut short', 'leaders in turn'] as const satisfies readonly FaultKind[];
 const SNAPSHOT_FAULTS = [
-  ['stall at an install', 3],
-  ['transfer behind a stall', 3],
+  ['stall at an install', 2],
+  ['transfer behind a stall', 5],
   ['isolate', 1],
   ['refuse', 1],
   ['kill', 1],
@@ -96,8 +96,8 @@ function snapshots(drawn: Parameters, random: Random): Parameters {
       latencyMs: [0.1, skewed(random, 0.5, 5)],
       spikeChance: 0,
       loss: 0,
-      chunkBytes: chance(random, 600) ? 100_000 : skewedInt(random, 50, 1_000),
-      chunkTwice: skewedInt(random, 30, 300),
+      chunkBytes: chance(random, 700) ? 100_000 : skewedInt(random, 50, 1_000),
+      chunkTwice: skewedInt(random, 100, 500),
       room: 1_000,
     },
     disk: { syncMs: [0.1, skewed(random, 0.3, 5)], stepMs: [0.01, 0.1] },
