@@ -3,6 +3,7 @@ import type { Step } from './observation.js';
 import type { Scheduler } from './scheduler.js';
 
 interface Awaited {
+  readonly until: number;
   readonly test: (step: Step) => boolean;
   readonly act: () => void;
 }
@@ -16,9 +17,12 @@ export class Moments {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `act` once, right behind the first step that passes `test`: when its effects are under way. */
-  when(test: (step: Step) => boolean, act: () => void): void {
-    this.#awaited.add({ test, act });
+  /**
+   * Calls `act` once, right behind the first step within `ms` that passes `test`: when its effects are under way. Never
+   * when there is none.
+   */
+  when(ms: number, test: (step: Step) => boolean, act: () => void): void {
+    this.#awaited.add({ until: this.#scheduler.now + ms, test, act });
   }
 
   /** Nobody waits any more. */
@@ -29,9 +33,13 @@ export class Moments {
   /** A member has made a step. */
   stepped(step: Step): void {
     for (const awaited of this.#awaited) {
-      if (!awaited.test(step)) continue;
-      this.#awaited.delete(awaited);
-      this.#scheduler.soon(awaited.act);
+      if (step.at > awaited.until) this.#awaited.delete(awaited);
+      else if (awaited.test(step)) this.#meet(awaited);
     }
+  }
+
+  #meet(awaited: Awaited): void {
+    this.#awaited.delete(awaited);
+    this.#scheduler.soon(awaited.act);
   }
 }

@@ -9,7 +9,7 @@ import { drawParameters } from './parameters.js';
 import type { Parameters } from './parameters.js';
 
 /** `all`: everything, as drawn. */
-export type Profile = 'all' | 'elections' | 'snapshots';
+type Profile = 'all' | 'elections' | 'snapshots';
 
 const PROFILES = [
   ['all', 8],
@@ -27,7 +27,7 @@ const SNAPSHOT_FAULTS = [
 ] as const satisfies readonly (readonly [FaultKind, number])[];
 
 /** Which kind of run `seed` is. */
-export function profileOf(seed: number): Profile {
+function profileOf(seed: number): Profile {
   return weighted(stream(seed, 'profile'), PROFILES);
 }
 

@@ -57,6 +57,7 @@ function cutTransferShort(world: World, random: Random): void {
   if (leader === undefined || others.length === 0) return;
   const target = pick(random, others);
   moments.when(
+    patienceOf(world),
     ({ effects }) =>
       effects.some(
         (effect) =>
@@ -80,7 +81,7 @@ function isolateInTurn(world: World): void {
   const first = world.leader();
   if (first === undefined || world.members.length < 3) return;
   coverage.count('leader isolated in turn');
-  const { electionMinMs, electionMaxMs } = parameters.replica;
+  const { electionMinMs } = parameters.replica;
   const mends = [cutLinks(world, first.node, 'from')];
   let mend: (() => void) | undefined = () => {
     for (const each of mends) each();
@@ -93,9 +94,10 @@ function isolateInTurn(world: World): void {
     mend?.();
     mend = undefined;
   };
-  scheduler.after(PATIENCE_ELECTIONS * electionMaxMs, giveBack);
+  scheduler.after(patienceOf(world), giveBack);
   let second: NodeId | undefined;
   moments.when(
+    patienceOf(world),
     (step) => {
       second = serves(step) && step.process.member.node !== first.node ? step.process.member.node : undefined;
       return second !== undefined;
@@ -104,7 +106,7 @@ function isolateInTurn(world: World): void {
       if (mend === undefined || second === undefined) return;
       coverage.count('second leader isolated in turn');
       giveBack();
-      scheduler.after(PATIENCE_ELECTIONS * electionMaxMs, cutLinks(world, second, 'both'));
+      scheduler.after(patienceOf(world), cutLinks(world, second, 'both'));
     },
   );
 }
@@ -120,6 +122,7 @@ function stallAtInstall(world: World, member: SimMember, random: Random): void {
   member.kill({ lose: 'none', underWay: 'lost' });
   world.startLater(member, between(random, electionMinMs / 4, electionMinMs));
   moments.when(
+    patienceOf(world),
     ({ process, effects }) =>
       process.member.node === member.node &&
       effects.some((effect) => effect.type === 'persist' && effect.write.install !== undefined),
@@ -137,13 +140,14 @@ function stallAtInstall(world: World, member: SimMember, random: Random): void {
  * it has already, and goes on (S1 of the catalogue).
  */
 function transferBehindStall(world: World, member: SimMember): void {
-  const { moments, scheduler, coverage, network, parameters } = world;
+  const { moments, scheduler, coverage, network } = world;
   const leader = world.leader();
   if (leader === undefined || member === leader || !member.up) return;
   const { node } = member;
-  const patienceMs = PATIENCE_ELECTIONS * parameters.replica.electionMaxMs;
+  const patienceMs = patienceOf(world);
   const resume = stall(world, member, patienceMs);
   moments.when(
+    patienceOf(world),
     ({ process, events }) =>
       process.member.node === node &&
       events.some(
@@ -153,6 +157,7 @@ function transferBehindStall(world: World, member: SimMember): void {
       const mend = cutLinks(world, leader.node, 'from', node);
       scheduler.after(patienceMs, mend);
       moments.when(
+        patienceOf(world),
         ({ context: { raft } }) => {
           if (raft.role.type !== 'leader') return false;
           const peer = [...raft.role.peers.values()].find((each) => each.member.node === node);
@@ -163,6 +168,7 @@ function transferBehindStall(world: World, member: SimMember): void {
           network.sever(node);
           mend();
           moments.when(
+            patienceOf(world),
             ({ process, events }) => process.member.node === node && events.some(({ type }) => type === 'chunk'),
             () => {
               coverage.count('snapshot met a stalled write');
@@ -195,6 +201,11 @@ function cutLinks({ members, network }: World, node: NodeId, ways: 'from' | 'bot
   return () => {
     for (const [from, end] of cut) network.mend(from, end);
   };
+}
+
+/** True milliseconds after which nothing is waited for any more. */
+function patienceOf({ parameters }: World): number {
+  return PATIENCE_ELECTIONS * parameters.replica.electionMaxMs;
 }
 
 function serves({ context }: Step): boolean {
