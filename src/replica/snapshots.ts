@@ -96,5 +96,7 @@ export function snapshotRefused(context: Context): void {
 }
 
 function refuse(context: Context, from: Member, reason: string): void {
+  // Its connection ends with that, and nobody tells: what has come of it would be kept for ever.
+  chunksEnded(context, from);
   context.out.push({ type: 'refuseChunks', from, reason });
 }

@@ -16,6 +16,19 @@ export type NetworkFaultKind =
   /** Alive, but connects to it are refused and its connections end. */
   | 'refuse';
 
+/** What is done in several steps, each at its moment. */
+export type SequenceFaultKind =
+  /** All machines lose power at once, and have it again at once. */
+  | 'outage'
+  /** A hand-over whose target is gone when it is told to take over. */
+  | 'transfer cut short'
+  /** The leader is not heard, and then, with the first one back, the one that came after it. */
+  | 'leaders in turn'
+  /** A follower needs a snapshot, and its disk stalls when it installs it. */
+  | 'stall at an install'
+  /** A follower whose disk stalls is sent a snapshot of what waits there to be written. */
+  | 'transfer behind a stall';
+
 /** What can be done to a world. */
 export type FaultKind =
   /** A process is killed, or its machine loses power; it starts again after `ms`. */
@@ -47,6 +60,7 @@ export type FaultKind =
   | NetworkFaultKind
   /** The next leader with entries that are not committed, until another one leads. */
   | 'isolate busy leader'
+  | SequenceFaultKind
   /** An operator hands leadership over. */
   | 'transfer'
   /** A minority of the disks may be lost for good or damaged, or come back as they once were. */
@@ -87,6 +101,11 @@ export const FAULT_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['swizzle', 2],
   ['clog', 5],
   ['refuse', 4],
+  ['outage', 0.5],
+  ['transfer cut short', 1],
+  ['leaders in turn', 1],
+  ['stall at an install', 1],
+  ['transfer behind a stall', 1],
   ['transfer', 4],
   ['wipe', 0.8],
   ['roll back', 0.8],

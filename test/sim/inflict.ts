@@ -8,6 +8,7 @@ import type { SimMember } from './member.js';
 import { NetworkFaults } from './network/faults.js';
 import type { CrashHow } from './ports.js';
 import { Traps } from './traps.js';
+import { inflictSequence } from './sequences.js';
 import type { World } from './world.js';
 
 /** Bytes that are fewer than any limit of a run. */
@@ -117,6 +118,13 @@ export class Inflictor {
       case 'refuse':
         this.#disturb(kind, member, ms, random);
         return;
+      case 'outage':
+      case 'transfer cut short':
+      case 'leaders in turn':
+      case 'stall at an install':
+      case 'transfer behind a stall':
+        inflictSequence(world, kind, member, ms, random);
+        return;
       case 'transfer':
         this.#count('hand-over asked for');
         world.clients.transferLeadership(pick(random, world.members).node);
@@ -152,7 +160,8 @@ export class Inflictor {
 
   /** No fault has an effect any more, but for disks that are lost. */
   heal(): void {
-    const { members, network, snares } = this.#world;
+    const { members, network, snares, moments } = this.#world;
+    moments.clear();
     network.heal();
     network.calm();
     snares.clear();

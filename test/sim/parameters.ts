@@ -176,6 +176,7 @@ function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit
     duplicate: bad && chance(random, 500) ? skewedInt(random, 1, 500) : 0,
     replay: bad && chance(random, 500) ? skewedInt(random, 1, 200) : 0,
     reorder: bad && chance(random, 500),
+    chunkTwice: 0,
     keepAliveMs: between(random, 2, 10) * electionMinMs,
     chunkBytes: skewedInt(random, 1, 4_000),
     room: skewedInt(random, 4, 1_000),

@@ -10,6 +10,7 @@ import { ByteDisk } from './disk/byte-disk.js';
 import { ObjectDisk } from './disk/object-disk.js';
 import type { Outcome, TrialOptions } from './disk/trials.js';
 import { Machine } from './machine.js';
+import { Moments } from './moments.js';
 import { CLUSTER } from './life.js';
 import type { Ending } from './life.js';
 import { SimMember } from './member.js';
@@ -38,6 +39,7 @@ export class World {
   readonly scheduler = new Scheduler();
   readonly coverage = new Coverage();
   readonly story = new Story(() => this.scheduler.now);
+  readonly moments = new Moments(this.scheduler);
   readonly members: readonly SimMember[];
   readonly network: SimNetwork;
   readonly clients: Clients;
@@ -249,6 +251,7 @@ export class World {
         this.#safety(step.process).stepped(step);
         for (const each of all()) each.stepped(step);
         this.#note(step);
+        this.moments.stepped(step);
       },
       ended: (process) => {
         this.#safety(process).ended();

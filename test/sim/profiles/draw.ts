@@ -5,17 +5,21 @@
 import { stream, weighted } from '../chance.js';
 import type { Parameters } from '../parameters.js';
 import { hardOnDisks } from './disks.js';
+import { elections } from './elections.js';
 import { endings } from './endings.js';
 import { forming } from './forming.js';
+import { snapshots } from './snapshots.js';
 import { transfer } from './transfer.js';
 
 /** In 16 seeds; the rest are runs about everything. */
 const PROFILES = [
-  ['everything', 7],
+  ['everything', 6],
   ['forming', 2],
   ['transfer', 2],
   ['disks', 2],
-  ['endings', 3],
+  ['endings', 2],
+  ['elections', 1],
+  ['snapshots', 1],
 ] as const;
 
 /** `drawn`, or what the profile of its seed makes of it. */
@@ -32,5 +36,9 @@ export function concentrated(drawn: Parameters): Parameters {
       return hardOnDisks(random, drawn);
     case 'endings':
       return endings(random, drawn);
+    case 'elections':
+      return elections(random, drawn);
+    case 'snapshots':
+      return snapshots(random, drawn);
   }
 }

@@ -109,6 +109,11 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
     ),
   ],
   [
+    'an acknowledgement in a term that was left',
+    /which it has left/,
+    sent('appendReply', (reply) => ({ ...reply, term: reply.term - 1 })),
+  ],
+  [
     'an append of another log',
     /its own log has/,
     sent('append', (append) => ({ ...append, prev: { ...append.prev, term: 99 } })),
