@@ -261,10 +261,15 @@ export class ReplicaWorld {
         this.#send(effect.message);
         return;
       case 'forward': {
-        const { to, id, principal, timeoutMs, call } = effect;
-        this.#pass(node, to, { type: 'forwarded', from: node.member.node, id, principal, timeoutMs, call }, () => {
-          this.#streamEnds(node, this.node(to));
-        });
+        const { to, id, term, principal, timeoutMs, call } = effect;
+        this.#pass(
+          node,
+          to,
+          { type: 'forwarded', from: node.member.node, id, term, principal, timeoutMs, call },
+          () => {
+            this.#streamEnds(node, this.node(to));
+          },
+        );
         return;
       }
       case 'forwardCancel':

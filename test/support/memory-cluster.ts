@@ -352,10 +352,19 @@ export class MemoryCluster {
         return;
       }
       case 'forward': {
-        const { to, id, principal, timeoutMs, call } = effect;
+        const { to, id, term, principal, timeoutMs, call } = effect;
         const node = this.node(to);
         if (node.running === undefined) this.dispatchTo(from, { type: 'forwardLost', node: to });
-        else this.#deliver(from, node, { type: 'forwarded', from: from.member.node, id, principal, timeoutMs, call });
+        else
+          this.#deliver(from, node, {
+            type: 'forwarded',
+            from: from.member.node,
+            id,
+            term,
+            principal,
+            timeoutMs,
+            call,
+          });
         return;
       }
       case 'forwardCancel':

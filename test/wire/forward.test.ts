@@ -29,7 +29,7 @@ describe('a forwarded call', () => {
   });
 
   it('keeps what is left of its time, rounded up', () => {
-    const base = { id: 1, principal: { name: 'addr:::1', authenticated: false } };
+    const base = { id: 1, term: 3, principal: { name: 'addr:::1', authenticated: false } };
     const get = { type: 'get', domain: 'a', freshness: 'local' } as ForwardableCall;
     const carried = (timeoutMs: number): number =>
       decodeForwardedCall(encodeForwardedCall({ ...base, timeoutMs, call: get })).timeoutMs;

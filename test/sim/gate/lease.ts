@@ -3,6 +3,16 @@ import type { Switch } from './switch.js';
 
 /** See the head of the file. */
 export const LEASE_SWITCHES: readonly Switch[] = [
+  // Calls of other nodes.
+  {
+    name: 'call-for-another-leadership-served',
+    area: 'lease',
+    file: 'src/replica/replica.ts',
+    text: 'if (context.leadership?.term !== term) complete(',
+    replacement: 'if (context.leadership === undefined) complete(',
+    rule: 'A copy of a call that was passed to the leader of one term is not served in another.',
+    source: 'S5; a call that was answered elsewhere would have its effect after its answer',
+  },
   // Renewals.
   {
     name: 'renewal-without-round',

@@ -24,6 +24,8 @@ export interface OpenCall {
   since: { step: number; index: number };
   /** Leases that were flagged when it came: `domain token`. */
   readonly flagged: Set<string>;
+  /** The leadership for which another node passed it on; undefined for a client's call here. */
+  readonly meantFor: number | undefined;
   forwardedTo: string | undefined;
   /** It was passed on in a step in which the way there broke: in which order is not known, so it may be back here. */
   doubtful: boolean;
@@ -102,6 +104,7 @@ export class Calls {
       twin: known !== undefined,
       since: { step, index },
       flagged: new Set(),
+      meantFor: event.type === 'forwarded' ? event.term : undefined,
       forwardedTo: undefined,
       doubtful: false,
       attempted: false,

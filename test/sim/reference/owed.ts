@@ -29,7 +29,8 @@ export interface Ledger {
 export function checkOwed(ledger: Ledger): void {
   const { model, clock, nowMs, handover } = ledger;
   if (model.leading === undefined) checkHandedBack(ledger);
-  else if (clock !== undefined && model.ready) {
+  else checkMeantFor(ledger, model.leading.term);
+  if (model.leading !== undefined && clock !== undefined && model.ready) {
     checkFatesTold(ledger, clock, model.leading);
     if (handover) clock.handoverAt = nowMs;
     clock.checkOverdue(ledger.step, nowMs, ledger.ticked, ledger.fail);
@@ -44,6 +45,17 @@ function checkHandedBack({ calls, fail }: Ledger): void {
   for (const { from, id, over, twin, call } of calls.all()) {
     if (from === '' || over || twin || call.type === 'transferLeadership') continue;
     fail(`keeps call ${id} of ${from}, and does not lead`);
+  }
+}
+
+/**
+ * A leader keeps no copy of a call that was meant for another leadership: the node that took the call may have passed it
+ * to the leader in between, and have its answer. The end of a hand-over is told by itself.
+ */
+function checkMeantFor({ calls, fail }: Ledger, term: number): void {
+  for (const { from, id, over, twin, call, meantFor } of calls.all()) {
+    if (meantFor === undefined || over || twin || meantFor === term || call.type === 'transferLeadership') continue;
+    fail(`serves call ${id} of ${from}, which was meant for term ${meantFor}, in term ${term}`);
   }
 }
 

@@ -231,7 +231,8 @@ export class Watched {
     const taken = this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen);
     this.#fresh.push(taken);
     for (const lease of leasesOf(taken, this.#leases)) this.#clock?.named(lease, this.#nowMs);
-    if (call.type !== 'renew' || !model.ready || (event.type === 'call' && this.#stopping)) return;
+    const served = event.type === 'call' ? !this.#stopping : event.term === model.leading?.term;
+    if (call.type !== 'renew' || !model.ready || !served) return;
     for (const ref of call.leases) this.#clock?.renew(ref, this.#nowMs);
   }
 
