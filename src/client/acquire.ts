@@ -176,7 +176,8 @@ async function confirmed(
     if (outcome.answer.results[0]?.type !== 'live') {
       throw new FencepostError('NOT_GRANTED', `${lease.domain}: the grant was over before it was handed out.`);
     }
-    sentAt = outcome.sentAt;
+    // An answer that comes after the deadline that there was does not count (S11): the next round gives the grant back.
+    if (leftMs(sentAt, lease.ttlMs, timeline.now()) > 0) sentAt = outcome.sentAt;
   }
 }
 
