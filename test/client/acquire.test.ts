@@ -139,6 +139,23 @@ describe('F8: the deadline counts from the send of the call that was answered', 
     expect(lease.state).toBe('lost');
   });
 
+  test('an answer to that renewal which the process reads after the deadline of the grant does not count', async () => {
+    const { time, net, client } = setUp();
+    await within(time, 100, client.acquire('other'));
+    const answer = net.answer;
+    net.answer = (arrived) => (arrived.call.type === 'withdraw' ? answer(arrived) : undefined);
+    const acquiring = client.acquire('d', { ttlMs: 3_000 });
+    await settle();
+    time.stall(1_001);
+    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
+    await time.run(10);
+    // Stopped until the grant's time is over; the answer is read before the timer that would have ended the call.
+    time.stall(2_000);
+    net.last('renew').reply(answered({ type: 'renew', results: [{ type: 'live', ttlMs: 3_000 }] }));
+    await expect(within(time, 100, acquiring)).rejects.toMatchObject({ code: 'TIMED_OUT' });
+    expect(net.of('withdraw')).toHaveLength(1);
+  });
+
   test('a late grant that is over by then is withdrawn and never handed out', async () => {
     const { time, net, client } = setUp();
     await within(time, 100, client.acquire('other'));
