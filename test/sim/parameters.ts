@@ -9,7 +9,6 @@ import { between, chance, skewed, skewedInt, stream, weighted } from './chance.j
 import { FAULT_WEIGHTS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
-import { concentrated } from './profiles/draw.js';
 
 /** What a replica is run with but for who it is. */
 export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
@@ -83,7 +82,7 @@ const NODES = [
   [6, 2],
 ] as const;
 
-/** The parameters of `seed`. */
+/** The parameters of a run about everything; `profiles/draw.ts` says which runs are. */
 export function drawParameters(seed: number): Parameters {
   const random = stream(seed, 'parameters');
   const nodes = weighted(random, NODES);
@@ -94,7 +93,7 @@ export function drawParameters(seed: number): Parameters {
   ] as const);
   const replica = drawReplica(random, scale);
   const clients = drawClients(random, replica);
-  return concentrated({
+  return {
     seed,
     nodes,
     codecs: chance(random, 500),
@@ -121,7 +120,7 @@ export function drawParameters(seed: number): Parameters {
       kind,
       chance(random, 450) ? 0 : weight * skewed(random, 0.3, 3),
     ]),
-  });
+  };
 }
 
 /** The rate of a machine's clocks: the corners of what the contract covers are where it breaks. */

@@ -5,7 +5,7 @@
 import { between, stream } from './chance.js';
 import { planFaults } from './faults.js';
 import { Inflictor } from './inflict.js';
-import { drawParameters } from './parameters.js';
+import { parametersOf } from './profiles/draw.js';
 import type { RunOptions, RunResult } from './result.js';
 import { settled, World } from './world.js';
 
@@ -47,7 +47,7 @@ class Run {
   constructor(seed: number, options: RunOptions) {
     this.#seed = seed;
     this.#options = options;
-    const parameters = drawParameters(seed);
+    const parameters = parametersOf(seed);
     this.#world = new World(parameters, options.judges ?? 'all');
     this.#inflictor = new Inflictor(this.#world);
     const plan = planFaults(parameters).filter(({ number }) => options.without?.has(number) !== true);

@@ -3,6 +3,7 @@
  * changes what `drawParameters` drew; what it leaves alone is as in any other run.
  */
 import { stream, weighted } from '../chance.js';
+import { drawParameters } from '../parameters.js';
 import type { Parameters } from '../parameters.js';
 import { hardOnDisks } from './disks.js';
 import { elections } from './elections.js';
@@ -22,9 +23,10 @@ const PROFILES = [
   ['snapshots', 1],
 ] as const;
 
-/** `drawn`, or what the profile of its seed makes of it. */
-export function concentrated(drawn: Parameters): Parameters {
-  const random = stream(drawn.seed, 'profile');
+/** The parameters of `seed`: those drawn, or what the profile of the seed makes of them. */
+export function parametersOf(seed: number): Parameters {
+  const drawn = drawParameters(seed);
+  const random = stream(seed, 'profile');
   switch (weighted(random, PROFILES)) {
     case 'everything':
       return drawn;
