@@ -101,6 +101,20 @@ describe('acquire', () => {
   });
 });
 
+/** A grant that is answered after a third of its TTL: it is being renewed before it is handed out. */
+async function lateGrant() {
+  const { time, net, client } = setUp();
+  await within(time, 100, client.acquire('other'));
+  const answer = net.answer;
+  net.answer = (arrived) => (arrived.call.type === 'withdraw' ? answer(arrived) : undefined);
+  const acquiring = client.acquire('d', { ttlMs: 3_000 });
+  await settle();
+  time.stall(1_001);
+  net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
+  await time.run(10);
+  return { time, net, acquiring };
+}
+
 describe('F8: the deadline counts from the send of the call that was answered', () => {
   test('A: an answer that was lost gives nothing; the repetition has the same id and its own send time', async () => {
     const { time, net, client } = setUp();
@@ -140,15 +154,7 @@ describe('F8: the deadline counts from the send of the call that was answered', 
   });
 
   test('an answer to that renewal which the process reads after the deadline of the grant does not count', async () => {
-    const { time, net, client } = setUp();
-    await within(time, 100, client.acquire('other'));
-    const answer = net.answer;
-    net.answer = (arrived) => (arrived.call.type === 'withdraw' ? answer(arrived) : undefined);
-    const acquiring = client.acquire('d', { ttlMs: 3_000 });
-    await settle();
-    time.stall(1_001);
-    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
-    await time.run(10);
+    const { time, net, acquiring } = await lateGrant();
     // Stopped until the grant's time is over; the answer is read before the timer that would have ended the call.
     time.stall(2_000);
     net.last('renew').reply(answered({ type: 'renew', results: [{ type: 'live', ttlMs: 3_000 }] }));
@@ -157,15 +163,7 @@ describe('F8: the deadline counts from the send of the call that was answered', 
   });
 
   test('a late grant that is over by then is withdrawn and never handed out', async () => {
-    const { time, net, client } = setUp();
-    await within(time, 100, client.acquire('other'));
-    const answer = net.answer;
-    net.answer = (arrived) => (arrived.call.type === 'withdraw' ? answer(arrived) : undefined);
-    const acquiring = client.acquire('d', { ttlMs: 3_000 });
-    await settle();
-    time.stall(1_001);
-    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
-    await time.run(10);
+    const { time, net, acquiring } = await lateGrant();
     net.last('renew').reply(
       answered({
         type: 'renew',

@@ -352,19 +352,10 @@ export class MemoryCluster {
         return;
       }
       case 'forward': {
-        const { to, id, term, principal, timeoutMs, call } = effect;
+        const { to, ...passed } = effect;
         const node = this.node(to);
         if (node.running === undefined) this.dispatchTo(from, { type: 'forwardLost', node: to });
-        else
-          this.#deliver(from, node, {
-            type: 'forwarded',
-            from: from.member.node,
-            id,
-            term,
-            principal,
-            timeoutMs,
-            call,
-          });
+        else this.#deliver(from, node, { ...passed, type: 'forwarded', from: from.member.node });
         return;
       }
       case 'forwardCancel':
