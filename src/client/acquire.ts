@@ -112,8 +112,8 @@ async function attempts(
         }
         continue;
       case 'notGranted':
-        // An earlier copy may still be under way.
-        if (known) giveBack();
+        // A copy that is still on its way would be granted once the domain is free, to nobody.
+        if (known || outcome.earlierUnknown) giveBack();
         return answer.outcome;
       case 'ended':
         return { type: 'again', error: overBefore(settings.domain, answer.outcome.ended.reason), seen: ZERO_REVISION };
@@ -188,7 +188,8 @@ async function confirmed(
     if (outcome.answer.results[0]?.type !== 'live') {
       throw new FencepostError('NOT_GRANTED', `${lease.domain}: the grant was over before it was handed out.`);
     }
-    sentAt = outcome.sentAt;
+    // An answer that comes after the deadline that there was does not count (S11): the next round gives the grant back.
+    if (leftMs(sentAt, lease.ttlMs, timeline.now()) > 0) sentAt = outcome.sentAt;
   }
 }
 

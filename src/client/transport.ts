@@ -26,6 +26,8 @@ export interface Answered<C extends Call> {
   readonly sentAt: Moment;
   /** The node's version; empty but in a status. */
   readonly version: string;
+  /** An earlier attempt of the call ended without an answer, and may still take effect. */
+  readonly earlierUnknown: boolean;
 }
 
 /** A call that failed. */
@@ -162,7 +164,7 @@ export class Transport {
       stop = this.#send(endpoint, call, limitMs, (reply, sentAt) => {
         const judged = this.#judge(call, endpoint, reply, sentAt);
         if (judged.type === 'answer') {
-          end(judged);
+          end({ ...judged, earlierUnknown: unknown });
           return;
         }
         unknown ||= judged.error.outcome === 'unknown';
@@ -235,7 +237,9 @@ export class Transport {
         const old = lookedAt === undefined ? undefined : this.#endpoints.learn(endpoint, lookedAt, nowMs);
         if (old !== undefined) return { type: 'retry', error: old, revision: ZERO_REVISION, delayMs: 0 };
         this.#endpoints.worked(endpoint);
-        if (answers(call, answer)) return { type: 'answer', answer, header, sentAt, version };
+        if (answers(call, answer)) {
+          return { type: 'answer', answer, header, sentAt, version, earlierUnknown: false };
+        }
         const error = new FencepostError(
           'UNEXPECTED_ANSWER',
           `${endpoint.address} answered ${call.type} with ${answer.type}.`,

@@ -6,7 +6,6 @@ import type { NodeConfig } from './config.js';
 import { createLog } from './log.js';
 import { Node } from './node.js';
 import type { Ending } from './node.js';
-import { UsageFaults } from './usage-faults.js';
 
 /** Exit codes of `fencepost start`. */
 export const EXIT = {
@@ -25,7 +24,7 @@ export const EXIT = {
  * Runs a node to its end and returns the exit code, {@link EXIT}. After a failed write or assertion the process ends
  * here and at once: nothing of it may be answered any more.
  *
- * @throws {@link UsageFaults} when an address cannot be listened on.
+ * @throws `UsageFaults` when an address cannot be listened on.
  */
 export async function runNode(config: NodeConfig): Promise<number> {
   // What it would write to standard error beside our log is reported to us as well, by its callbacks.
@@ -75,7 +74,6 @@ export async function runNode(config: NodeConfig): Promise<number> {
     if (ending.type === 'refused') process.exit(EXIT.refused);
     return EXIT.stopped;
   } catch (error) {
-    if (error instanceof UsageFaults) throw error;
     if (!(error instanceof DirectoryRefused)) throw error;
     log.error(error.message);
     process.exit(EXIT.refused);

@@ -32,6 +32,7 @@ import { storeGenesis } from '../storage/begin.js';
 import { inspectDirectory, prepareDirectory } from '../storage/directory.js';
 import { diskFree } from '../storage/free-space.js';
 import { openStore } from '../storage/open.js';
+import { DirectoryRefused } from '../storage/refused.js';
 import { createTransport } from '../transport/transport.js';
 import type { Transport } from '../transport/transport.js';
 import { commandCodec } from '../wire/command.js';
@@ -112,10 +113,22 @@ export class Node {
     });
   }
 
-  /** Listens and begins. Rejects with {@link UsageFaults} when a port is taken, with DirectoryRefused for the directory. */
+  /**
+   * Listens and begins. Rejects with {@link UsageFaults} when a port is taken, with {@link DirectoryRefused} for the
+   * directory. What else goes wrong is the node's ending, at a start as later.
+   */
   async start(): Promise<void> {
     this.#opening = this.#open();
-    await this.#opening;
+    try {
+      await this.#opening;
+    } catch (error) {
+      if (error instanceof UsageFaults || error instanceof DirectoryRefused) throw error;
+      this.#end(
+        error instanceof AssertionFailed
+          ? { type: 'defect', error }
+          : { type: 'disk', error: error instanceof Error ? error : new Error(textOf(error)) },
+      );
+    }
   }
 
   async #open(): Promise<void> {

@@ -294,7 +294,7 @@ function handleOne(context: Context, effect: RaftEffect): void {
 }
 
 function takeForwarded(context: Context, event: Extract<Event, { type: 'forwarded' }>): void {
-  const { from, id, principal, holdMs, call } = event;
+  const { from, id, term, principal, holdMs, call } = event;
   const { nowMs } = context.time;
   const served: Served = {
     origin: { type: 'peer', node: from, id },
@@ -306,8 +306,10 @@ function takeForwarded(context: Context, event: Extract<Event, { type: 'forwarde
     proposed: false,
     done: false,
   };
-  // One hop: a node that does not lead says so and passes nothing on (S6).
-  if (context.leadership === undefined) complete(context, served, { type: 'notLeader', outcome: 'not-done' });
+  // One hop: a node that does not lead says so and passes nothing on (S6). Nor does it serve a copy that was meant for an
+  // earlier leadership of its own: the peer may have passed the call to the leader in between, and its client has that
+  // answer. What reached the log of an earlier term is decided before a leader answers anything; this would come after.
+  if (context.leadership?.term !== term) complete(context, served, { type: 'notLeader', outcome: 'not-done' });
   else serve(context, context.leadership, served);
 }
 

@@ -96,6 +96,7 @@ export function route(context: Context, entry: EntryCall): void {
       type: 'forward',
       to: leader.node,
       id,
+      term: context.raft.hard.term,
       principal,
       timeoutMs: Math.max(1, entry.deadline - nowMs),
       holdMs: Math.max(0, entry.holdUntil - nowMs),

@@ -35,12 +35,12 @@ export function snapshotSent(context: Context, to: Member, index: number, ok: bo
 export function takeChunk(context: Context, from: Member, chunk: SnapshotChunk): void {
   const { term, request, sequence, meta, summary, records, total } = chunk;
   if (term < context.raft.hard.term) {
-    refuse(context, from, `a snapshot of term ${term}; this node is in term ${context.raft.hard.term}`);
+    refuse(context, from, chunk, `a snapshot of term ${term}; this node is in term ${context.raft.hard.term}`);
     return;
   }
   if (isInstalling(context.raft)) {
     // Staging anew would empty what the switch, which may wait behind another write, is about to use.
-    refuse(context, from, 'a snapshot is being installed; send again when it is done');
+    refuse(context, from, chunk, 'a snapshot is being installed; send again when it is done');
     return;
   }
   if (sequence === 0) context.incoming = { from, term, request, meta, summary, records: [], next: 0, last: undefined };
@@ -54,7 +54,7 @@ export function takeChunk(context: Context, from: Member, chunk: SnapshotChunk):
     incoming.next !== sequence ||
     incoming.last !== undefined
   ) {
-    refuse(context, from, `chunk ${sequence} of transfer ${request} was not expected`);
+    refuse(context, from, chunk, `chunk ${sequence} of transfer ${request} was not expected`);
     return;
   }
   incoming.next++;
@@ -62,7 +62,12 @@ export function takeChunk(context: Context, from: Member, chunk: SnapshotChunk):
   if (total !== undefined) {
     if (incoming.records.length !== total.count) {
       context.incoming = undefined;
-      refuse(context, from, `the snapshot has ${incoming.records.length} records and should have ${total.count}`);
+      refuse(
+        context,
+        from,
+        chunk,
+        `the snapshot has ${incoming.records.length} records and should have ${total.count}`,
+      );
       return;
     }
     incoming.last = sequence;
@@ -95,6 +100,8 @@ export function snapshotRefused(context: Context): void {
   context.incoming = undefined;
 }
 
-function refuse(context: Context, from: Member, reason: string): void {
+function refuse(context: Context, from: Member, { term, request }: SnapshotChunk, reason: string): void {
+  // Its connection ends with that, and nobody tells: what has come of that transfer would be kept for ever.
+  if (context.incoming?.term === term && context.incoming.request === request) chunksEnded(context, from);
   context.out.push({ type: 'refuseChunks', from, reason });
 }

@@ -111,11 +111,12 @@ export type Event =
     }
   /** The client has gone; nothing is answered any more. */
   | { readonly type: 'cancel'; readonly id: CallId }
-  /** A call that a peer took and passes on; answered by one `forwardResult` effect. */
+  /** A call that a peer took and passes on to the leader of `term`; answered by one `forwardResult` effect. */
   | {
       readonly type: 'forwarded';
       readonly from: NodeId;
       readonly id: CallId;
+      readonly term: number;
       readonly principal: Principal;
       readonly timeoutMs: number;
       /** How long the call may still be held if it is queued. */
@@ -172,6 +173,8 @@ export type Effect =
       readonly type: 'forward';
       readonly to: NodeId;
       readonly id: CallId;
+      /** The term that `to` leads, as far as this node knows: no other leadership serves this copy of the call. */
+      readonly term: number;
       readonly principal: Principal;
       readonly timeoutMs: number;
       readonly holdMs: number;

@@ -39,8 +39,6 @@ export class ForwardedStream implements StreamHandler {
     const { parts, numbers } = decodeFrame(bytes, 'forward frame');
     for (const part of parts) {
       const call = decodeForwardedCall(part);
-      // The peer gave it up before, and found no room to say so.
-      if (this.#open.has(call.id)) this.#emit({ type: 'forwardCancelled', from: this.node, id: call.id });
       this.#open.add(call.id);
       this.#emit({ type: 'forwarded', from: this.node, ...call });
     }

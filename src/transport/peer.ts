@@ -1,12 +1,13 @@
 /** Everything that goes out to one peer: its three lanes, and what they report. */
 import { MAX_HELD_CALLS, MAX_INFLIGHT_BYTES } from '../base/limits.js';
 import type { Message } from '../raft/types.js';
-import type { Effect, Event, Hello, MemberAddress } from '../replica/types.js';
+import type { CallId, Effect, Event, Hello, MemberAddress } from '../replica/types.js';
 import { decodeForwardedResult, encodeForwardedCall } from '../wire/forward.js';
 import { decodeHello, encodeHello } from '../wire/hello.js';
 import { encodeMessage } from '../wire/message.js';
 import { decodeFrame, helloFrame, numberFrame, partFrame } from '../wire/peer-frames.js';
 import type { LaneKind, Log } from './channel.js';
+import { ForwardIds } from './forward-ids.js';
 import { helloFault } from './greeting.js';
 import type { OutboxLimits } from './outbox.js';
 import type { LinkOwner } from './peer-link.js';
@@ -28,6 +29,7 @@ export class Peer {
   readonly #log: Log;
   readonly #lanes: Readonly<Record<LaneKind, PeerLink>>;
   #self: Hello | undefined;
+  #forwarded: ForwardIds | undefined;
   /** Why this peer cannot be spoken with, as logged already: the same reason is not logged with every dial. */
   #reported: string | undefined;
 
@@ -41,6 +43,7 @@ export class Peer {
   /** Begins to dial, under this name. */
   start(self: Hello): void {
     this.#self = self;
+    this.#forwarded = new ForwardIds(self.boot);
     for (const lane of Object.values(this.#lanes)) lane.start();
   }
 
@@ -55,13 +58,18 @@ export class Peer {
   }
 
   /** Queues a client's call; false when there is no room. */
-  forward({ id, principal, timeoutMs, holdMs, call }: Forward): boolean {
-    return this.#lanes.forward.send(partFrame(encodeForwardedCall({ id, principal, timeoutMs, holdMs, call })));
+  forward({ id: of, term, principal, timeoutMs, holdMs, call }: Forward): boolean {
+    const id = this.#forwarded?.issue(of);
+    if (id === undefined) return false;
+    const sent = this.#lanes.forward.send(partFrame(encodeForwardedCall({ id, term, principal, timeoutMs, holdMs, call })));
+    if (!sent) this.#forwarded?.take(of);
+    return sent;
   }
 
   /** Tells the peer that a call's client has gone. */
-  forwardCancel(id: number): void {
-    this.#lanes.forward.send(numberFrame(id));
+  forwardCancel(call: CallId): void {
+    const id = this.#forwarded?.take(call);
+    if (id !== undefined) this.#lanes.forward.send(numberFrame(id));
   }
 
   /** Ends the lanes. */
@@ -84,10 +92,13 @@ export class Peer {
         // Control and append streams carry nothing back but signs of life.
         if (kind !== 'forward') return;
         for (const part of decodeFrame(frame, 'forward answer').parts) {
-          this.#emit({ type: 'forwardResult', from: node, ...decodeForwardedResult(part) });
+          const { id: number, result } = decodeForwardedResult(part);
+          const id = this.#forwarded?.returned(number);
+          if (id !== undefined) this.#emit({ type: 'forwardResult', from: node, id, result });
         }
       },
       lost: () => {
+        if (kind === 'forward') this.#forwarded?.clear();
         this.#emit(lost);
       },
       dropped: () => {

@@ -54,6 +54,8 @@ const NO_TTL_LIMITS: TtlLimits = { minTtlMs: 1, maxTtlMs: MAX_TTL_MS, defaultTtl
 /** A call that is passed on. */
 export interface ForwardedCall {
   readonly id: CallId;
+  /** The term of the leader for whom it is. */
+  readonly term: number;
   readonly principal: Principal;
   /** What is left of the client's deadline; sent as whole milliseconds, rounded up. */
   readonly timeoutMs: number;
@@ -72,6 +74,7 @@ export interface ForwardedResult {
 export function encodeForwardedCall(forwarded: ForwardedCall): Uint8Array {
   return encodeFields(CALL, {
     id: uint64(forwarded.id, 'id'),
+    term: uint64(forwarded.term, 'term'),
     principal: wellFormed(forwarded.principal.name, 'principal'),
     authenticated: forwarded.principal.authenticated,
     timeoutMs: uint32(Math.max(0, Math.ceil(forwarded.timeoutMs)), 'timeoutMs'),
@@ -88,6 +91,7 @@ export function decodeForwardedCall(bytes: Uint8Array): ForwardedCall {
   const type = enumName(FORWARDED_METHODS, fields, 'method', what);
   return {
     id: integer(fields, 'id', what),
+    term: integer(fields, 'term', what),
     principal: { name: name(fields, 'principal', what), authenticated: flag(fields, 'authenticated', what) },
     timeoutMs: integer(fields, 'timeoutMs', what),
     holdMs: integer(fields, 'holdMs', what),

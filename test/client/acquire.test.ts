@@ -86,6 +86,20 @@ describe('acquire', () => {
   });
 });
 
+/** A grant that is answered after a third of its TTL: it is being renewed before it is handed out. */
+async function lateGrant() {
+  const { time, net, client } = setUp();
+  await within(time, 100, client.acquire('other'));
+  const answer = net.answer;
+  net.answer = (arrived) => (arrived.call.type === 'withdraw' ? answer(arrived) : undefined);
+  const acquiring = client.acquire('d', { ttlMs: 3_000 });
+  await settle();
+  time.stall(1_001);
+  net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
+  await time.run(10);
+  return { time, net, acquiring };
+}
+
 describe('F8: the deadline counts from the send of the call that was answered', () => {
   test('A: an answer that was lost gives nothing; the repetition has the same id and its own send time', async () => {
     const { time, net, client } = setUp();
@@ -124,16 +138,17 @@ describe('F8: the deadline counts from the send of the call that was answered', 
     expect(lease.state).toBe('lost');
   });
 
+  test('an answer to that renewal which the process reads after the deadline of the grant does not count', async () => {
+    const { time, net, acquiring } = await lateGrant();
+    // Stopped until the grant's time is over; the answer is read before the timer that would have ended the call.
+    time.stall(2_000);
+    net.last('renew').reply(answered({ type: 'renew', results: [{ type: 'live', ttlMs: 3_000 }] }));
+    await expect(within(time, 100, acquiring)).rejects.toMatchObject({ code: 'TIMED_OUT' });
+    expect(net.of('withdraw')).toHaveLength(1);
+  });
+
   test('a late grant that is over by then is withdrawn and never handed out', async () => {
-    const { time, net, client } = setUp();
-    await within(time, 100, client.acquire('other'));
-    const answer = net.answer;
-    net.answer = (arrived) => (arrived.call.type === 'withdraw' ? answer(arrived) : undefined);
-    const acquiring = client.acquire('d', { ttlMs: 3_000 });
-    await settle();
-    time.stall(1_001);
-    net.last('acquire').reply(answered(granted('d' as Domain, requestId(2), BASE + 500, 3_000)));
-    await time.run(10);
+    const { time, net, acquiring } = await lateGrant();
     net.last('renew').reply(
       answered({
         type: 'renew',
@@ -171,6 +186,19 @@ describe('F8: the deadline counts from the send of the call that was answered', 
 });
 
 describe('a request that is given up', () => {
+  test('by an answer that another holds the domain: withdrawn when an earlier copy may still be granted', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    await within(time, 100, client.acquire('other'));
+    let copies = 0;
+    net.answer = (arrived) => {
+      if (arrived.call.type !== 'acquire') return answer(arrived);
+      return ++copies === 1 ? undefined : answered(held(arrived.call.requestId));
+    };
+    await expect(within(time, 2_000, client.tryAcquire('d'))).resolves.toBeUndefined();
+    expect(net.of('withdraw').map(({ call }) => call.requestId)).toEqual([requestId(2)]);
+  });
+
   test('by its deadline: withdrawn, and a grant that comes later yields no handle', async () => {
     const { time, net, client } = setUp({ callTimeoutMs: 2_500 });
     await within(time, 100, client.acquire('other'));

@@ -3,17 +3,19 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { NodeId } from '../../src/base/ids.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import type { NodeConfig } from '../../src/node/config.js';
 import { createLog } from '../../src/node/log.js';
 import { Node } from '../../src/node/node.js';
 import type { Ending } from '../../src/node/node.js';
+import { nodeFiles } from '../../src/storage/files.js';
 
 const directories: string[] = [];
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const directory of directories.splice(0)) await rm(directory, { recursive: true });
 });
 
@@ -91,5 +93,39 @@ describe('a node that is stopped', () => {
     await last.serving;
     last.node.stop();
     expect(await last.ended).toEqual({ type: 'stopped' });
+  });
+});
+
+describe('a node whose disk fails at its start', () => {
+  const eio = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+
+  /** Starts it, and gives its ports back. */
+  async function endingOf(config: NodeConfig): Promise<Ending> {
+    const { node, ended } = makeNode(config);
+    await node.start();
+    const ending = await ended;
+    node.stop();
+    return ending;
+  }
+
+  it('while it prepares its directory ends by its disk', async () => {
+    const sync = vi.spyOn(nodeFiles, 'syncDirectory').mockRejectedValueOnce(eio);
+    expect(await endingOf(await loneNode())).toEqual({ type: 'disk', error: eio });
+    expect(sync).toHaveBeenCalled();
+  });
+
+  it('while it makes MARK whole ends by its disk', async () => {
+    const config = await loneNode();
+    const first = makeNode(config);
+    await first.node.start();
+    await first.serving;
+    first.node.stop();
+    await first.ended;
+    const open = nodeFiles.openInPlace.bind(nodeFiles);
+    vi.spyOn(nodeFiles, 'openInPlace').mockImplementationOnce(async (path) => {
+      const file = await open(path);
+      return { ...file, sync: () => Promise.reject(eio) };
+    });
+    expect(await endingOf(config)).toEqual({ type: 'disk', error: eio });
   });
 });

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import type { Effect, Event } from '../../src/replica/types.js';
+import { lastIndex } from '../../src/raft/view.js';
 import { MemoryCluster } from '../support/memory-cluster.js';
 import { acquireOf, granted, others, refOf } from './helpers.js';
 
@@ -53,6 +54,7 @@ describe('a node that passed calls on and is gone', () => {
       type: 'forwarded',
       from: node,
       id: 7,
+      term: cluster.replica(leader).context.raft.hard.term,
       principal: PRINCIPAL,
       timeoutMs: 10_000,
       holdMs: 1_500,
@@ -65,6 +67,34 @@ describe('a node that passed calls on and is gone', () => {
     step(3, forwarded);
     step(4, { type: 'forwardCancelled', from: node, id: 7 });
     expect(cluster.replica(leader).context.leadership?.served.size).toBe(0);
+  });
+});
+
+describe('a call that was passed on', () => {
+  it('to an earlier leadership of this node goes back, and leaves nothing in the log', async () => {
+    const { cluster, leader, step } = await leaderByHand(() => Promise.resolve());
+    const [from] = others(cluster, leader);
+    const { node } = cluster.node(from ?? '').member;
+    const { raft } = cluster.replica(leader).context;
+    const before = lastIndex(raft);
+    const forwarded = {
+      type: 'forwarded',
+      from: node,
+      id: 7,
+      term: raft.hard.term - 1,
+      principal: PRINCIPAL,
+      timeoutMs: 10_000,
+      call: acquireOf('d'),
+    } as const;
+    expect(step(1, forwarded)).toContainEqual({
+      type: 'forwardResult',
+      to: node,
+      id: 7,
+      result: { type: 'notLeader', outcome: 'not-done' },
+    });
+    expect(lastIndex(raft)).toBe(before);
+    step(2, { ...forwarded, term: raft.hard.term });
+    expect(lastIndex(raft)).toBe(before + 1);
   });
 });
 

@@ -191,6 +191,47 @@ describe('a snapshot that comes while another is being installed', () => {
   });
 });
 
+describe('a snapshot that is refused', () => {
+  it('leaves nothing behind of what has come of it', async () => {
+    const cluster = new MemoryCluster();
+    const leader = await cluster.untilLeader();
+    const [name = ''] = others(cluster, leader);
+    cluster.node(name).running?.executor.halt();
+    const replica = cluster.replica(name);
+    const { raft, genesis, lease } = replica.context;
+    const from = cluster.node(leader).member;
+    const time = { nowMs: cluster.now, unixMs: 0 };
+    const { term } = raft.hard;
+    const configuration = { voters: genesis.members, outgoing: [], learners: [] };
+    const chunk = {
+      term,
+      request: 7,
+      sequence: 0,
+      meta: { index: 500, term, configuration, configurationIndex: 0 },
+      summary: { forgotten: ZERO_REVISION, holding: false, limits: lease.limits },
+      records: [],
+      total: undefined,
+    };
+    replica.step(time, [{ type: 'chunk', from, chunk }]);
+    expect(replica.context.incoming).toBeDefined();
+    // Another leader takes over in the middle of it.
+    const [, second = ''] = others(cluster, leader);
+    const next = cluster.node(second).member;
+    const heartbeat = {
+      type: 'heartbeat',
+      from: next,
+      to: raft.options.self,
+      term: term + 1,
+      commit: 0,
+      round: 0,
+    } as const;
+    replica.step(time, [{ type: 'message', message: heartbeat }]);
+    const effects = replica.step(time, [{ type: 'chunk', from, chunk: { ...chunk, sequence: 1 } }]);
+    expect(effects.map(({ type }) => type)).toContain('refuseChunks');
+    expect(replica.context.incoming).toBeUndefined();
+  });
+});
+
 describe('the disk floor', () => {
   const LOW = { diskFloorBytes: 1_000 };
 

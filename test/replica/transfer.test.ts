@@ -69,6 +69,7 @@ describe('a leader that is told to stop while it hands over', () => {
     const forwarded = {
       type: 'forwarded',
       from: target,
+      term: cluster.replica(leader).context.raft.hard.term,
       principal: { name: 'addr:test', authenticated: false },
       timeoutMs: 1_000,
       holdMs: 0,

@@ -2,17 +2,10 @@
  * The claims of a raft scenario. Each answers with what is the case, so that a claim that fails can say it.
  */
 import * as view from '../../src/raft/view.js';
+import type { Claim, Finding } from './claims.js';
 import { matches, parsePattern } from './network.js';
 import type { RaftWorld } from './raft-world.js';
 import { logText, memberText } from './text.js';
-
-/** Whether the claim holds, and what was found. */
-interface Finding {
-  readonly holds: boolean;
-  readonly found: string;
-}
-
-type Claim = (world: RaftWorld, words: readonly string[]) => Finding;
 
 /** Compares `found` as the words say: `5`, `= 5`, `>= 5`, `<= 5`. */
 function number(found: number, words: readonly string[]): Finding {
@@ -42,7 +35,8 @@ function sent(world: RaftWorld, words: readonly string[], from: number): Finding
   return { holds: found.length > 0, found: found.length === 0 ? 'not sent' : `sent ${found.length} times` };
 }
 
-const CLAIMS: Readonly<Record<string, Claim>> = {
+/** By its first word. */
+export const RAFT_CLAIMS: Readonly<Record<string, Claim<RaftWorld>>> = {
   /** `leader A`, `leader none`, `leader some`: who leads in the greatest term. */
   leader: (world, words) => {
     const found = world.leader()?.name ?? 'none';
@@ -102,13 +96,3 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
   },
   running: (world, [name = '']) => ({ holds: world.node(name).running !== undefined, found: 'its process state' }),
 };
-
-/** Undefined when the claim holds, else why not. */
-export function expectClaim(world: RaftWorld, words: readonly string[]): string | undefined {
-  const negated = words[0] === 'not';
-  const [name = '', ...rest] = negated ? words.slice(1) : words;
-  const claim = CLAIMS[name];
-  if (claim === undefined) throw new Error(`no claim "${name}"`);
-  const { holds, found } = claim(world, rest);
-  return holds !== negated ? undefined : `expect ${words.join(' ')}: found ${found}`;
-}

@@ -50,8 +50,31 @@ interface Seen {
   readonly matches: ReadonlyMap<string, number>;
 }
 
-function key(member: Member): string {
-  return `${member.node}/${member.directory}`;
+/** The last key of each node: a node seldom has a second directory, and a string that is there already is compared fast. */
+const KEYS = new Map<string, { readonly directory: string; readonly key: string }>();
+
+/** An entry, and the term of the one before it. */
+interface Placed {
+  readonly entry: Entry;
+  readonly previous: number;
+}
+
+function key({ node, directory }: Member): string {
+  const known = KEYS.get(node);
+  if (known?.directory === directory) return known.key;
+  const made = `${node}/${directory}`;
+  KEYS.set(node, { directory, key: made });
+  return made;
+}
+
+/** Two entries carry the same. */
+function sameContent(left: Entry, right: Entry): boolean {
+  if (left === right) return true;
+  if (left.configuration !== undefined || right.configuration !== undefined) {
+    return contentText(left) === contentText(right);
+  }
+  const { payload } = right;
+  return left.payload.length === payload.length && left.payload.every((byte, at) => byte === payload[at]);
 }
 
 function termAt(view: NodeView, index: number): number | undefined {
@@ -64,10 +87,13 @@ function termAt(view: NodeView, index: number): number | undefined {
 export class Invariants {
   readonly faults: string[] = [];
   readonly #leaders = new Map<number, string>();
+  /** The greatest term that anybody was seen to lead. */
+  #greatest = 0;
   readonly #checked = new Map<string, number>();
   readonly #seen = new Map<string, Seen>();
-  readonly #entries = new Map<string, string>();
-  readonly #committed = new Map<number, { readonly term: number; readonly content: string; readonly inTerm: number }>();
+  /** By term, then by index. */
+  readonly #entries = new Map<number, Map<number, Placed>>();
+  readonly #committed = new Map<number, { readonly entry: Entry; readonly inTerm: number }>();
   #commit = 0;
   readonly #applied = new Map<string, number>();
   readonly #votes = new Map<string, string>();
@@ -93,69 +119,82 @@ export class Invariants {
 
   /** LM: index and term fix the content and the entry before, so by induction the whole prefix. */
   #observeLog(view: NodeView): void {
-    const name = memberText(view.member);
     const seen = this.#seen.get(key(view.member));
     const same = seen?.run === view.run ? seen : undefined;
     const kept = same !== undefined && termAt(view, same.last.index) === same.last.term;
     if (!kept && same?.role === 'leader' && view.role === 'leader' && same.term === view.term) {
-      this.#fault('LM', `leader ${name} cut its own log in term ${view.term}`);
+      this.#fault('LM', `leader ${memberText(view.member)} cut its own log in term ${view.term}`);
     }
     const from = kept ? Math.max(same.last.index, view.anchor.index) : view.anchor.index;
     let previous = termAt(view, from) ?? 0;
     for (const entry of view.entries(from, view.last)) {
-      const content = `after ${previous}: ${contentText(entry)}`;
-      const position = `${entry.index}@${entry.term}`;
-      const known = this.#entries.get(position);
-      if (known === undefined) this.#entries.set(position, content);
-      else if (known !== content) this.#fault('LM', `${name} has ${position} "${content}", elsewhere it is "${known}"`);
-      if (entry.term < previous) this.#fault('LM', `${name}: terms fall at ${position}`);
+      this.#observeEntry(view, entry, previous);
+      if (entry.term < previous) {
+        this.#fault('LM', `${memberText(view.member)}: terms fall at ${entry.index}@${entry.term}`);
+      }
       previous = entry.term;
+    }
+  }
+
+  #observeEntry(view: NodeView, entry: Entry, previous: number): void {
+    const ofTerm = this.#entries.get(entry.term) ?? new Map<number, Placed>();
+    this.#entries.set(entry.term, ofTerm);
+    const known = ofTerm.get(entry.index);
+    if (known === undefined) ofTerm.set(entry.index, { entry, previous });
+    else if (known.previous !== previous || !sameContent(known.entry, entry)) {
+      const own = `after ${previous}: ${contentText(entry)}`;
+      const other = `after ${known.previous}: ${contentText(known.entry)}`;
+      this.#fault(
+        'LM',
+        `${memberText(view.member)} has ${entry.index}@${entry.term} "${own}", elsewhere it is "${other}"`,
+      );
     }
   }
 
   /** MONO and ORDER. */
   #observeProgress(view: NodeView, disks: readonly DiskView[]): void {
-    const name = memberText(view.member);
     const { anchor, cut, applied, commit, last, stable, term } = view;
+    const fault = (code: string, text: string): void => {
+      this.#fault(code, `${memberText(view.member)}${text}`);
+    };
     const seen = this.#seen.get(key(view.member));
     if (seen?.run === view.run) {
-      if (term < seen.term) this.#fault('MONO', `${name}: term ${seen.term} became ${term}`);
-      if (commit < seen.commit) this.#fault('MONO', `${name}: commit ${seen.commit} became ${commit}`);
-      if (applied < seen.applied) this.#fault('MONO', `${name}: applied ${seen.applied} became ${applied}`);
+      if (term < seen.term) fault('MONO', `: term ${seen.term} became ${term}`);
+      if (commit < seen.commit) fault('MONO', `: commit ${seen.commit} became ${commit}`);
+      if (applied < seen.applied) fault('MONO', `: applied ${seen.applied} became ${applied}`);
       if (seen.term === term && seen.role === 'leader' && view.role === 'leader') {
         for (const { member, match } of view.matches) {
           const before = seen.matches.get(key(member)) ?? 0;
-          if (match < before)
-            this.#fault('MONO', `${name}: match of ${memberText(member)} fell from ${before} to ${match}`);
+          if (match < before) fault('MONO', `: match of ${memberText(member)} fell from ${before} to ${match}`);
         }
       }
     }
-    const order = [anchor.index, cut, applied, commit, last];
-    if (order.some((value, at) => at > 0 && value < (order[at - 1] ?? 0))) {
-      this.#fault('ORDER', `${name}: anchor ≤ cut ≤ applied ≤ commit ≤ last is ${order.join(' ≤ ')}`);
+    if (anchor.index > cut || cut > applied || applied > commit || commit > last) {
+      const order = [anchor.index, cut, applied, commit, last];
+      fault('ORDER', `: anchor ≤ cut ≤ applied ≤ commit ≤ last is ${order.join(' ≤ ')}`);
     }
     const disk = disks.find((candidate) => key(candidate.member) === key(view.member));
     const stableTerm = termAt(view, stable);
     if (disk !== undefined && stable > disk.cut && stable > anchor.index && disk.termAt(stable) !== stableTerm) {
-      this.#fault('DUR', `${name} takes ${stable} for durable, which is not on its disk`);
+      fault('DUR', ` takes ${stable} for durable, which is not on its disk`);
     }
-    if (stable > last) this.#fault('ORDER', `${name}: stable ${stable} > last ${last}`);
+    if (stable > last) fault('ORDER', `: stable ${stable} > last ${last}`);
   }
 
   /** SMS for what is reported committed, and CQ when an index is reported for the first time. */
   #observeCommit(view: NodeView, disks: readonly DiskView[]): void {
-    const name = memberText(view.member);
     const seen = this.#seen.get(key(view.member));
     const from = Math.max(seen?.run === view.run ? seen.commit : 0, view.anchor.index);
     if (view.commit <= from) return;
+    const name = memberText(view.member);
     for (const entry of view.entries(from, view.commit)) {
       const known = this.#committed.get(entry.index);
-      const content = contentText(entry);
-      if (known === undefined) this.#committed.set(entry.index, { term: entry.term, content, inTerm: view.term });
-      else if (known.term !== entry.term || known.content !== content) {
+      if (known === undefined) this.#committed.set(entry.index, { entry, inTerm: view.term });
+      else if (known.entry.term !== entry.term || !sameContent(known.entry, entry)) {
+        const { term } = known.entry;
         this.#fault(
           'SMS',
-          `${name} commits ${entry.index}@${entry.term} "${content}"; committed was term ${known.term} "${known.content}"`,
+          `${name} commits ${entry.index}@${entry.term} "${contentText(entry)}"; committed was term ${term} "${contentText(known.entry)}"`,
         );
       }
     }
@@ -179,6 +218,7 @@ export class Invariants {
     const name = memberText(view.member);
     const leader = `${key(view.member)} run ${view.run}`;
     const known = this.#leaders.get(view.term);
+    this.#greatest = Math.max(this.#greatest, view.term);
     if (known === undefined) this.#leaders.set(view.term, leader);
     else if (known !== leader) this.#fault('ES', `term ${view.term} has two leaders: ${known} and ${leader}`);
     // What this leader was seen to have need not be looked at again: it never cuts its own log (LM above).
@@ -186,15 +226,15 @@ export class Invariants {
     const checked = this.#checked.get(slot) ?? 0;
     this.#checked.set(slot, this.#commit);
     for (let index = Math.max(view.anchor.index, checked) + 1; index <= this.#commit; index++) {
-      const entry = this.#committed.get(index);
-      if (entry !== undefined && entry.inTerm < view.term && termAt(view, index) !== entry.term) {
+      const known = this.#committed.get(index);
+      if (known !== undefined && known.inTerm < view.term && termAt(view, index) !== known.entry.term) {
         this.#fault(
           'LC',
-          `leader ${name} of term ${view.term} lacks committed ${index}@${entry.term} "${entry.content}"`,
+          `leader ${name} of term ${view.term} lacks committed ${index}@${known.entry.term} "${contentText(known.entry)}"`,
         );
       }
     }
-    if (view.term < Math.max(...this.#leaders.keys())) return;
+    if (view.term < this.#greatest) return;
     for (const { member, match } of view.matches) {
       const disk = disks.find((candidate) => key(candidate.member) === key(member));
       const term = termAt(view, match);
@@ -207,23 +247,29 @@ export class Invariants {
 
   /** Persist, then speak: called with the sender's disk and view when a message leaves. */
   sent(message: Message, disk: DiskView, view: NodeView): void {
-    const name = memberText(message.from);
     if (message.type === 'vote' || (message.type === 'voteReply' && message.granted)) {
       const candidate = message.type === 'vote' ? message.from : message.to;
       const slot = `${key(message.from)} t${message.term}`;
       const before = this.#votes.get(slot) ?? key(candidate);
       this.#votes.set(slot, key(candidate));
-      if (before !== key(candidate)) this.#fault('ES', `${name} votes twice in term ${message.term}`);
+      if (before !== key(candidate))
+        this.#fault('ES', `${memberText(message.from)} votes twice in term ${message.term}`);
       const { term, vote } = disk.hard;
       if (term < message.term || (term === message.term && (vote === undefined || key(vote) !== key(candidate)))) {
-        this.#fault('DUR', `${name} speaks of its vote in term ${message.term} before it is durable`);
+        this.#fault(
+          'DUR',
+          `${memberText(message.from)} speaks of its vote in term ${message.term} before it is durable`,
+        );
       }
     }
     if (message.type === 'appendReply' && message.result.type === 'proved') {
       const { index } = message.result;
       const term = termAt(view, index);
       if (disk.hard.term < message.term || (index > disk.cut && term !== undefined && disk.termAt(index) !== term)) {
-        this.#fault('DUR', `${name} acknowledges ${index} in term ${message.term} before it is durable`);
+        this.#fault(
+          'DUR',
+          `${memberText(message.from)} acknowledges ${index} in term ${message.term} before it is durable`,
+        );
       }
     }
   }
@@ -237,7 +283,7 @@ export class Invariants {
     }
     this.#applied.set(slot, entry.index);
     const known = this.#committed.get(entry.index);
-    if (known !== undefined && (known.term !== entry.term || known.content !== contentText(entry))) {
+    if (known !== undefined && (known.entry.term !== entry.term || !sameContent(known.entry, entry))) {
       this.#fault('SMS', `${memberText(member)} applies another entry at ${entry.index} than was committed`);
     }
   }

@@ -3,21 +3,17 @@ import type { Domain } from '../../src/base/ids.js';
 import { hashState } from '../../src/lease/hash.js';
 import { leaseOf } from '../../src/lease/lookup.js';
 import { commandCodec } from '../../src/wire/command.js';
+import type { Claim, Finding } from './claims.js';
 import { matches, parsePattern } from './network.js';
 import type { ReplicaWorld } from './replica-world.js';
-
-interface Finding {
-  readonly holds: boolean;
-  readonly found: string;
-}
-type Claim = (world: ReplicaWorld, words: readonly string[]) => Finding;
 
 function is(found: string, words: readonly string[]): Finding {
   const claimed = words.join(' ');
   return { holds: found === claimed || found.startsWith(`${claimed} `), found };
 }
 
-const CLAIMS: Readonly<Record<string, Claim>> = {
+/** By its first word. */
+export const REPLICA_CLAIMS: Readonly<Record<string, Claim<ReplicaWorld>>> = {
   /** `leader A`, `leader none`, `leader some`. */
   leader: (world, words) => {
     const found = world.leader()?.name ?? 'none';
@@ -72,13 +68,3 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     return { holds: found.length > 0, found: `${found.length} held` };
   },
 };
-
-/** Undefined when the claim holds, else why not. */
-export function replicaClaim(world: ReplicaWorld, words: readonly string[]): string | undefined {
-  const negated = words[0] === 'not';
-  const [name = '', ...rest] = negated ? words.slice(1) : words;
-  const claim = CLAIMS[name];
-  if (claim === undefined) throw new Error(`no claim "${name}"`);
-  const { holds, found } = claim(world, rest);
-  return holds !== negated ? undefined : `expect ${words.join(' ')}: found ${found}`;
-}

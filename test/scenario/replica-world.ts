@@ -261,11 +261,11 @@ export class ReplicaWorld {
         this.#send(effect.message);
         return;
       case 'forward': {
-        const { to, id, principal, timeoutMs, holdMs, call } = effect;
+        const { to, id, term, principal, timeoutMs, holdMs, call } = effect;
         this.#pass(
           node,
           to,
-          { type: 'forwarded', from: node.member.node, id, principal, timeoutMs, holdMs, call },
+          { type: 'forwarded', from: node.member.node, id, term, principal, timeoutMs, holdMs, call },
           () => {
             this.#streamEnds(node, this.node(to));
           },

@@ -1,9 +1,10 @@
 /** Runs a scenario file against a world, and reports what does not hold. */
+import { judgeClaim } from './claims.js';
 import { COMMANDS } from './commands.js';
-import { expectClaim } from './expect.js';
+import { RAFT_CLAIMS } from './expect.js';
 import type { Carry } from './raft-world.js';
 import { RaftWorld } from './raft-world.js';
-import { replicaClaim } from './replica-claims.js';
+import { REPLICA_CLAIMS } from './replica-claims.js';
 import { REPLICA_COMMANDS } from './replica-commands.js';
 import { ReplicaWorld } from './replica-world.js';
 import type { Step } from './script.js';
@@ -43,7 +44,7 @@ function raftWorld(carry: Carry): World {
       world.check();
       world.settle();
     },
-    claim: (words) => expectClaim(world, words),
+    claim: (words) => judgeClaim(RAFT_CLAIMS, world, words),
     faults: () => world.invariants.faults,
   };
 }
@@ -63,7 +64,7 @@ function replicaWorld(carry: Carry): World {
       world.settle();
       world.check();
     },
-    claim: (words) => replicaClaim(world, words),
+    claim: (words) => judgeClaim(REPLICA_CLAIMS, world, words),
     faults: () => [...world.invariants.faults, ...world.clients.oracle.faults],
   };
 }

@@ -13,9 +13,10 @@ export function member(name: string, generation = 1): Member {
   return { node: name as NodeId, directory: directory as DirectoryId };
 }
 
-/** `A`, or `A2` for the member's second directory. */
+/** `A`, or `A2` for the member's second directory. A directory that {@link member} did not make has no generation. */
 export function memberText(m: Member): string {
-  const generation = Number.parseInt(m.directory, 16) % 256;
+  const made = Number.parseInt(m.directory, 16);
+  const generation = made > 0xffff ? 1 : made % 256;
   return generation === 1 ? m.node : m.node + String(generation);
 }
 

@@ -21,15 +21,14 @@ export interface PlannedFault {
 /** The faults of a run, in order of time. */
 export function planFaults(parameters: Parameters): readonly PlannedFault[] {
   const random = stream(parameters.seed, 'faults');
-  const { durationMs, faultEveryMs, faultWeights, replica, clients } = parameters;
+  const { durationMs, faultEveryMs, faultMs, faultWeights } = parameters;
   const plan: PlannedFault[] = [];
   if (faultWeights.every(([, weight]) => weight === 0)) return plan;
   for (let at = 0; ;) {
     at += skewed(random, faultEveryMs / 4, faultEveryMs * 3);
     if (at >= durationMs) return plan;
     const kind = weighted(random, faultWeights);
-    // From less than a heartbeat to more than a lease.
-    const ms = skewed(random, replica.heartbeatMs / 2, 1.5 * clients.ttlMs[1]);
+    const ms = skewed(random, ...faultMs);
     plan.push({
       number: plan.length + 1,
       at,

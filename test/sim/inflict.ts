@@ -7,10 +7,15 @@ import type { PlannedFault } from './faults.js';
 import type { SimMember } from './member.js';
 import { NetworkFaults } from './network/faults.js';
 import type { CrashHow } from './ports.js';
+import { Traps } from './traps.js';
+import { inflictSequence } from './sequences.js';
 import type { World } from './world.js';
 
 /** Bytes that are fewer than any limit of a run. */
 const TOO_FEW_BYTES = 10;
+/** A leader is busy with so many entries that are not committed; it is waited for through so many election time-outs. */
+const BUSY_ENTRIES = 2;
+const BUSY_LIMIT = 3;
 /** A process that was told to stop and did not is killed after so many election time-outs. */
 const STOP_LIMIT = 6;
 
@@ -19,9 +24,13 @@ export class Inflictor {
   readonly #world: World;
   /** Copies of directories, as an operator may keep them. */
   readonly #copies = new Map<SimMember, unknown>();
+  readonly #traps: Traps;
 
   constructor(world: World) {
     this.#world = world;
+    this.#traps = new Traps(world, (member, how, ms, random) => {
+      this.#kill(member, how, ms, random);
+    });
   }
 
   /** Does to the world what `fault` says. */
@@ -43,6 +52,15 @@ export class Inflictor {
         world.scheduler.after(between(random, 0, 5), () => {
           this.#kill(member, { lose: 'unsynced', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms, random);
         });
+        return;
+      case 'power at an operation':
+        this.#traps.atAnOperation(member, random);
+        return;
+      case 'power at a switch':
+        this.#traps.atASwitch(random);
+        return;
+      case 'leave behind':
+        this.#traps.leaveBehind(random);
         return;
       case 'kill all':
         this.#count('all members killed');
@@ -84,6 +102,9 @@ export class Inflictor {
       case 'disk low':
         this.#low(random, ms);
         return;
+      case 'isolate busy leader':
+        this.#isolateBusy(member, ms, random);
+        return;
       case 'halves':
       case 'isolate':
       case 'isolate leader':
@@ -93,8 +114,16 @@ export class Inflictor {
       case 'random links':
       case 'swizzle':
       case 'clog':
+      case 'star':
       case 'refuse':
         this.#disturb(kind, member, ms, random);
+        return;
+      case 'outage':
+      case 'transfer cut short':
+      case 'leaders in turn':
+      case 'stall at an install':
+      case 'transfer behind a stall':
+        inflictSequence(world, kind, member, ms, random);
         return;
       case 'transfer':
         this.#count('hand-over asked for');
@@ -102,6 +131,9 @@ export class Inflictor {
         return;
       case 'wipe':
         this.#wipe(member);
+        return;
+      case 'wipe while new':
+        this.#wipeNew(member);
         return;
       case 'roll back':
         this.#rollBack(member, ms);
@@ -128,12 +160,15 @@ export class Inflictor {
 
   /** No fault has an effect any more, but for disks that are lost. */
   heal(): void {
-    const { members, network } = this.#world;
+    const { members, network, snares, moments } = this.#world;
+    moments.clear();
     network.heal();
     network.calm();
+    snares.clear();
     for (const member of members) {
       member.freeBytes = Infinity;
       member.disk.resume();
+      member.disk.atNoOperation();
       member.machine.wake();
       member.resume();
       if (!member.up && !member.gone) member.start();
@@ -199,6 +234,21 @@ export class Inflictor {
     this.#world.startLater(member, 10);
   }
 
+  /**
+   * A disk is lost that has promised nothing: forming waits for the new one, unless the record was written for the old
+   * one meanwhile. Then its member is lost, so this must be a minority, too.
+   */
+  #wipeNew(member: SimMember): void {
+    const { members } = this.#world;
+    const lost = members.filter(({ wiped, flipped }) => wiped || flipped).length;
+    if (!member.isNew || member.wiped || 2 * (lost + 1) >= members.length) return;
+    this.#count('disk wiped while new');
+    member.kill({ lose: 'unsynced', underWay: 'lost' });
+    member.disk.wipe();
+    member.wiped = true;
+    this.#world.startLater(member, 10);
+  }
+
   #flip(member: SimMember, ms: number): void {
     if (!this.#maySpare(member)) return;
     member.kill({ lose: 'none', underWay: 'lost' });
@@ -223,17 +273,20 @@ export class Inflictor {
   /** Every disk is lost. Whoever formed the cluster forms it again under its name; the resource keeps its fence. */
   #formAgain(random: Random): void {
     const { members } = this.#world;
-    if (members.some(({ process }) => process === undefined)) return;
+    if (members.some(({ gone }) => gone)) return;
     this.#count('cluster formed again');
     this.#copies.clear();
     for (const member of members) member.kill({ lose: 'unsynced', underWay: 'lost' });
     this.#world.formingAnew();
+    // One after another, or all as the power comes back.
+    const withinMs = pick(random, [300, 10, 10]);
     for (const member of members) {
       this.#world.forget(member);
       member.disk.wipe();
       member.wiped = false;
       member.flipped = false;
-      this.#world.startLater(member, between(random, 0, 300));
+      this.#world.startLater(member, between(random, 0, withinMs));
+      if (chance(random, 700)) this.#traps.atAnOperation(member, random);
     }
   }
 
@@ -244,6 +297,21 @@ export class Inflictor {
     if (lost.includes(member) || member.process === undefined) return false;
     if (members.some((each) => each.process === undefined && !lost.includes(each))) return false;
     return 2 * (lost.length + 1) < members.length;
+  }
+
+  /** Waits for a leader with entries that others have in part only, and cuts it off until another one is elected. */
+  #isolateBusy(member: SimMember, ms: number, random: Random): void {
+    const { scheduler, parameters } = this.#world;
+    const { electionMaxMs, tickMs } = parameters.replica;
+    const until = scheduler.now + BUSY_LIMIT * electionMaxMs;
+    const look = (): void => {
+      const raft = this.#world.leader()?.replica?.context.raft;
+      if (raft !== undefined && raft.log.anchor.index + raft.log.entries.length >= raft.commit + BUSY_ENTRIES) {
+        this.#count('busy leader isolated');
+        this.#disturb('isolate leader', member, Math.max(ms, 2 * electionMaxMs), random);
+      } else if (scheduler.now < until) scheduler.after(tickMs / 20, look);
+    };
+    look();
   }
 
   #disturb(kind: NetworkFaultKind, member: SimMember, ms: number, random: Random): void {
@@ -274,6 +342,9 @@ export class Inflictor {
         break;
       case 'bridge':
         shapes.bridge();
+        break;
+      case 'star':
+        shapes.star(members[0]?.node ?? member.node);
         break;
       case 'ring':
         shapes.ring();

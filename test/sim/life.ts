@@ -2,10 +2,10 @@
 import type { Header } from '../../src/base/api.js';
 import type { BootId } from '../../src/base/ids.js';
 import type { Executor } from '../../src/node/executor.js';
-import type { Forming } from '../../src/replica/forming.js';
 import type { Store } from '../../src/replica/ports.js';
 import type { Replica } from '../../src/replica/replica.js';
-import type { CallId, CallResult, FormResponse } from '../../src/replica/types.js';
+import type { CallId, CallResult } from '../../src/replica/types.js';
+import type { SimForming } from './forming-driver.js';
 import type { Process } from './observation.js';
 
 /** The name of every simulated cluster. */
@@ -32,8 +32,7 @@ export interface Life {
   paused: boolean;
   /** What happened to it while it stood still; its timers apart from what arrived. */
   held: { readonly task: () => void; readonly timer: boolean }[];
-  forming: Forming | undefined;
-  readonly asked: Map<number, (response: FormResponse) => void>;
+  forming: SimForming | undefined;
   running:
     | {
         readonly executor: Executor;

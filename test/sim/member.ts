@@ -9,13 +9,14 @@ import { nextUint32 } from '../../src/base/random.js';
 import { createExecutor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
 import { createForming } from '../../src/replica/forming.js';
-import type { FormingEffect, FormingEvent } from '../../src/replica/forming.js';
 import type { Store } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
 import type { CallResult, Event, Genesis, MemberAddress, Principal, Time } from '../../src/replica/types.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { between, chance, hexId } from './chance.js';
+import { SimForming } from './forming-driver.js';
+import type { FormingPorts } from './forming-driver.js';
 import { CLUSTER } from './life.js';
 import type { Ending, Life } from './life.js';
 import type { Machine } from './machine.js';
@@ -36,9 +37,6 @@ export interface MemberPorts extends Surroundings {
   readonly ended: (member: SimMember, ending: Ending) => void;
 }
 
-/** How often forming looks around, and how long an ask may take, in milliseconds. */
-const FORM_TICK_MS = 50;
-const ASK_TIMEOUT_MS = 1_000;
 const DISK_LOOK_MS = 1_000;
 const PLENTY_BYTES = 1_000_000;
 
@@ -59,7 +57,6 @@ export class SimMember implements Server {
   #life: Life | undefined;
   #directory: DirectoryId | undefined;
   #calls = 0;
-  #asks = 0;
 
   constructor(node: NodeId, machine: Machine, disk: Disk, ports: MemberPorts) {
     this.node = node;
@@ -71,6 +68,11 @@ export class SimMember implements Server {
   /** A process exists, whatever it is doing. */
   get up(): boolean {
     return this.#life !== undefined;
+  }
+
+  /** A process is up and its directory holds no member yet, nor has anybody been told that it does. */
+  get isNew(): boolean {
+    return this.#life?.forming !== undefined && this.#life.store === undefined;
   }
 
   get paused(): boolean {
@@ -105,7 +107,6 @@ export class SimMember implements Server {
       paused: false,
       held: [],
       forming: undefined,
-      asked: new Map(),
       running: undefined,
       store: undefined,
       calls: new Map(),
@@ -123,8 +124,7 @@ export class SimMember implements Server {
     if (life === undefined) return;
     this.#ports.trace(`crash ${this.node}${how.lose === 'unsynced' ? ' lose' : ''} ${how.underWay}`);
     if (life.running === undefined) {
-      const forming = life.forming !== undefined && life.store === undefined;
-      this.#ports.coverage.count(forming ? 'forming broken off' : 'crash while starting');
+      this.#ports.coverage.count(this.isNew ? 'forming broken off' : 'crash while starting');
     }
     this.#bury(life, how.lose === 'unsynced' ? 'power' : 'closed');
     this.disk.crash(how);
@@ -198,7 +198,7 @@ export class SimMember implements Server {
     if (this.#life !== life) return;
     this.#directory = directory;
     const { parameters, random, network, addresses } = this.#ports;
-    life.forming = createForming({
+    const forming = createForming({
       self: { node: this.node, directory },
       boot: life.boot,
       cluster: CLUSTER,
@@ -210,14 +210,9 @@ export class SimMember implements Server {
       incarnation: hexId(random) as Incarnation,
       genesis: life.store?.loaded.genesis,
     });
-    network.listen(this.node, life.boot, {
-      answer: (request, respond) => {
-        const id = ++this.#asks;
-        life.asked.set(id, respond);
-        this.#form(life, { type: 'asked', id, request });
-      },
-    });
-    this.#formTick(life);
+    life.forming = new SimForming(forming, this.#formingPorts(life));
+    network.listen(this.node, life.boot, life.forming);
+    life.forming.tick();
   }
 
   #failedToOpen(life: Life, error: unknown): void {
@@ -230,59 +225,35 @@ export class SimMember implements Server {
     );
   }
 
-  #formTick(life: Life): void {
-    this.#form(life, { type: 'tick' });
-    this.#later(life, life.running === undefined ? FORM_TICK_MS : 4 * FORM_TICK_MS, () => {
-      this.#formTick(life);
-    });
-  }
-
-  #form(life: Life, event: FormingEvent): void {
-    this.#whenAwake(life, () => {
-      for (const effect of life.forming?.step(this.#time(), [event]) ?? []) this.#performForming(life, effect);
-    });
-  }
-
-  #performForming(life: Life, effect: FormingEffect): void {
+  #formingPorts(life: Life): FormingPorts {
     const { network, trace } = this.#ports;
-    switch (effect.type) {
-      case 'ask': {
-        const { node, request } = effect;
-        network.ask(this.node, node, request, this.machine.trueMs(ASK_TIMEOUT_MS), (response) => {
-          if (this.#life !== life) return;
-          this.#form(
-            life,
-            response === undefined ? { type: 'unreachable', node } : { type: 'answered', node, response },
-          );
-        });
-        return;
-      }
-      case 'respond':
-        life.asked.get(effect.id)?.(effect.response);
-        life.asked.delete(effect.id);
-        return;
-      case 'store':
-        trace(`${this.node} stores Genesis ${effect.genesis.incarnation.slice(0, 4)}`);
-        this.#storeGenesis(life, effect.genesis).catch((error: unknown) => {
-          this.#failedToOpen(life, error);
-        });
-        return;
-      case 'formed':
-        this.#run(life, effect.genesis);
-        return;
-      case 'refused':
-        this.#endBy(life, { type: 'refused', where: 'forming', message: effect.message });
-        return;
-      case 'log':
-        trace(`${this.node} says: ${effect.message}`);
-    }
-  }
-
-  async #storeGenesis(life: Life, genesis: Genesis): Promise<void> {
-    await this.disk.storeGenesis(genesis);
-    if (this.#life !== life) return;
-    life.store = await this.disk.open();
-    this.#form(life, { type: 'stored' });
+    return {
+      node: this.node,
+      disk: this.disk,
+      network,
+      trace,
+      time: () => this.#time(),
+      trueMs: (ms) => this.machine.trueMs(ms),
+      alive: () => this.#life === life,
+      whenAwake: (task) => {
+        this.#whenAwake(life, task);
+      },
+      later: (ms, task) => {
+        this.#later(life, ms, task);
+      },
+      opened: (store) => {
+        life.store = store;
+      },
+      formed: (genesis) => {
+        this.#run(life, genesis);
+      },
+      refused: (message) => {
+        this.#endBy(life, { type: 'refused', where: 'forming', message });
+      },
+      failed: (error) => {
+        this.#failedToOpen(life, error);
+      },
+    };
   }
 
   #run(life: Life, genesis: Genesis): void {

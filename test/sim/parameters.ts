@@ -17,6 +17,8 @@ export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'see
 export interface DiskParameters {
   readonly syncMs: readonly [number, number];
   readonly stepMs: readonly [number, number];
+  /** One in so many operations of a disk of bytes is preceded by a trial: what would a start find now? */
+  readonly trialEvery: number;
 }
 
 /** The clients and what they do. */
@@ -33,6 +35,10 @@ export interface ClientParameters {
   readonly latencyMs: readonly [number, number];
   /** In 1 000 calls: how many, or whose answers, get lost. */
   readonly loss: number;
+  /** In 1 000 leases of a worker: in how many its machine sleeps. */
+  readonly sleeps: number;
+  /** In 1 000 grants of a session: how many leases it leaves to their end, to be there when it comes. */
+  readonly toTheEnd: number;
 }
 
 /** Everything that a run is. */
@@ -53,12 +59,16 @@ export interface Parameters {
   readonly rates: readonly number[];
   /** How far each member's wall clock is off at the start, in milliseconds. */
   readonly wallOffsetsMs: readonly number[];
+  /** All members start within so many true milliseconds. */
+  readonly startsMs: number;
   /** True milliseconds of the safety phase. */
   readonly durationMs: number;
   /** The end waits for the leases that nobody released, too. */
   readonly toTheLastLease: boolean;
   /** Mean true milliseconds between two faults. */
   readonly faultEveryMs: number;
+  /** How long a fault lasts at least and at most, true milliseconds. */
+  readonly faultMs: readonly [number, number];
   readonly faultWeights: readonly (readonly [FaultKind, number])[];
 }
 
@@ -72,7 +82,7 @@ const NODES = [
   [6, 2],
 ] as const;
 
-/** The parameters of `seed`. */
+/** The parameters of a run about everything; `profiles/draw.ts` says which runs are. */
 export function drawParameters(seed: number): Parameters {
   const random = stream(seed, 'parameters');
   const nodes = weighted(random, NODES);
@@ -92,6 +102,7 @@ export function drawParameters(seed: number): Parameters {
     disk: {
       syncMs: [0.1, skewed(random, 0.3, replica.electionMinMs / 12)],
       stepMs: [0.01, skewed(random, 0.05, 2)],
+      trialEvery: skewedInt(random, 20, 300),
     },
     clients,
     finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536,
@@ -99,9 +110,12 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    durationMs: between(random, 2.8, 6) * clients.ttlMs[0],
+    startsMs: 2 * replica.electionMaxMs,
+    durationMs: between(random, 2.1, 3.9) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 200, 4_000),
+    // From less than a heartbeat to more than a lease.
+    faultMs: [replica.heartbeatMs / 2, 1.5 * clients.ttlMs[1]],
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
       kind,
       chance(random, 450) ? 0 : weight * skewed(random, 0.3, 3),
@@ -161,6 +175,7 @@ function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit
     duplicate: bad && chance(random, 500) ? skewedInt(random, 1, 500) : 0,
     replay: bad && chance(random, 500) ? skewedInt(random, 1, 200) : 0,
     reorder: bad && chance(random, 500),
+    chunkTwice: 0,
     keepAliveMs: between(random, 2, 10) * electionMinMs,
     chunkBytes: skewedInt(random, 1, 4_000),
     room: skewedInt(random, 4, 1_000),
@@ -174,13 +189,15 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     raws: nextInt(random, 1, 4),
     domains: weighted(random, [
       [1, 1],
-      [4, 2],
-      [8, 3],
+      [6, 2],
+      [16, 3],
     ] as const),
     ttlMs: [least, least * skewed(random, 1.1, 2)],
-    pauseMs: [1, skewed(random, 8, 80)],
+    pauseMs: [1, skewed(random, 10, 60)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
+    sleeps: chance(random, 400) ? skewedInt(random, 20, 300) : 0,
+    toTheEnd: skewedInt(random, 10, 100),
   };
 }
 

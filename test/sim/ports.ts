@@ -13,8 +13,11 @@ export interface Surroundings {
   readonly scheduler: Scheduler;
   readonly random: Random;
   readonly coverage: Coverage;
-  /** A line of the run's story, in the language of test/scenario; kept for the last events and for the digest. */
-  readonly trace: (line: string) => void;
+  /**
+   * A line of the run's story, in the language of test/scenario; for the digest, and kept for the last events. What
+   * `arrives` at a member is for the digest alone: the member's step tells it once more, with its contents.
+   */
+  readonly trace: (line: string, what?: 'arrives') => void;
 }
 
 /** What a data directory is found to be at a start. */
@@ -48,6 +51,15 @@ export interface Disk {
   /** No write ends until `resume`. */
   stall(): void;
   resume(): void;
+  /**
+   * Runs `run`, in a task of its own, once the `count`th operation that writes has begun, of whatever process; takes the
+   * place of what was asked before.
+   */
+  atOperation(count: number, run: () => void): void;
+  /** Nothing is asked any more. */
+  atNoOperation(): void;
+  /** What the start that has just ended should have removed and did not, in words. */
+  leftOver(): string | undefined;
   /** Everything on it, as a copy: for rolled-back and cloned directories. Only while no process has it open. */
   copy(): unknown;
   /** Takes the place of what is on it. Only while no process has it open. */

@@ -2,11 +2,10 @@
  * One run of one seed: a safety phase, in which anything may happen and nothing wrong may be done; then everything is
  * healed, and the cluster must converge and serve within a bound; then the clients stop, and nothing may be left over.
  */
-import { AssertionFailed } from '../../src/base/assert.js';
 import { between, stream } from './chance.js';
 import { planFaults } from './faults.js';
 import { Inflictor } from './inflict.js';
-import { drawParameters } from './parameters.js';
+import { parametersOf } from './profiles/draw.js';
 import type { RunOptions, RunResult } from './result.js';
 import { settled, World } from './world.js';
 
@@ -48,7 +47,7 @@ class Run {
   constructor(seed: number, options: RunOptions) {
     this.#seed = seed;
     this.#options = options;
-    const parameters = drawParameters(seed);
+    const parameters = parametersOf(seed);
     this.#world = new World(parameters, options.judges ?? 'all');
     this.#inflictor = new Inflictor(this.#world);
     const plan = planFaults(parameters).filter(({ number }) => options.without?.has(number) !== true);
@@ -64,9 +63,9 @@ class Run {
 
   async go(): Promise<void> {
     const world = this.#world;
-    const { durationMs, replica, clients } = world.parameters;
+    const { startsMs, durationMs, replica, clients } = world.parameters;
     const starts = stream(this.#seed, 'starts');
-    for (const member of world.members) world.startLater(member, between(starts, 0, 2 * replica.electionMaxMs));
+    for (const member of world.members) world.startLater(member, between(starts, 0, startsMs));
     world.clients.start();
     await this.#runUntil(durationMs, () => false);
     // An exception that nobody handled is known now.
@@ -94,9 +93,7 @@ class Run {
   }
 
   threw(error: unknown): void {
-    const wrong = error instanceof Error ? error : new Error(String(error));
-    if (wrong instanceof AssertionFailed) this.#world.asserted(wrong);
-    else this.#world.fault({ code: 'NOCRASH', text: wrong.stack ?? wrong.message });
+    this.#world.threw(error);
   }
 
   result(): RunResult {

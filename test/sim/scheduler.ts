@@ -6,22 +6,25 @@ import { VirtualTime } from '../support/virtual-time.js';
 
 /** See the head of the file. Whoever runs the tasks lets promises settle between two of them. */
 export class Scheduler extends VirtualTime {
-  /** What follows from the task that runs, at once; undefined between tasks. */
-  #following: (() => void)[] | undefined;
+  /** What follows from the task that runs, at once. */
+  #following: (() => void)[] = [];
+  #running = false;
 
   /** Runs `run` right behind the task under way, before any other; between tasks, as a task of its own. */
   soon(run: () => void): void {
-    if (this.#following === undefined) this.after(0, run);
-    else this.#following.push(run);
+    if (this.#running) this.#following.push(run);
+    else this.after(0, run);
   }
 
   override runNext(end: number): boolean {
-    const following: (() => void)[] = [];
-    this.#following = following;
+    this.#running = true;
     const ran = super.runNext(end);
-    // It grows while it is run.
-    for (const run of following) run();
-    this.#following = undefined;
+    if (this.#following.length > 0) {
+      // It grows while it is run.
+      for (const run of this.#following) run();
+      this.#following = [];
+    }
+    this.#running = false;
     return ran;
   }
 }

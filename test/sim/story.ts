@@ -23,10 +23,10 @@ export class Story {
     this.#now = now;
   }
 
-  /** Something was done to the world. */
-  tell(line: string): void {
+  /** Something was done to the world, or arrives at a member, whose step will tell it once more. */
+  tell(line: string, what?: 'arrives'): void {
     for (let at = 0; at < line.length; at++) this.#mix(line.charCodeAt(at));
-    this.#keep(line);
+    if (what !== 'arrives') this.#keep(line);
   }
 
   /** A member took a step. */

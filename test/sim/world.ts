@@ -1,12 +1,16 @@
 /** A whole simulated world: machines, members, network, clients and the resource, and everybody who judges them. */
+import { AssertionFailed } from '../../src/base/assert.js';
 import type { NodeId } from '../../src/base/ids.js';
 import { createRandom, nextUint32 } from '../../src/base/random.js';
+import type { Member } from '../../src/raft/types.js';
 import { between, stream } from './chance.js';
 import { Clients } from './clients/clients.js';
 import { Coverage } from './coverage.js';
 import { ByteDisk } from './disk/byte-disk.js';
 import { ObjectDisk } from './disk/object-disk.js';
+import type { Outcome, TrialOptions } from './disk/trials.js';
 import { Machine } from './machine.js';
+import { Moments } from './moments.js';
 import { CLUSTER } from './life.js';
 import type { Ending } from './life.js';
 import { SimMember } from './member.js';
@@ -21,6 +25,7 @@ import { FormingJudge } from './safety/forming.js';
 import { Paths } from './safety/paths.js';
 import { Safety } from './safety/safety.js';
 import { Scheduler } from './scheduler.js';
+import { Snares } from './snares.js';
 import { Story } from './story.js';
 
 /** The wall clock of a machine that is right, at true time 0. */
@@ -34,9 +39,12 @@ export class World {
   readonly scheduler = new Scheduler();
   readonly coverage = new Coverage();
   readonly story = new Story(() => this.scheduler.now);
+  readonly moments = new Moments(this.scheduler);
   readonly members: readonly SimMember[];
   readonly network: SimNetwork;
   readonly clients: Clients;
+  /** For faults that wait for something rare. */
+  readonly snares = new Snares();
   failure: RunResult['failure'];
   /** A disk was brought back from a copy: what its member had said is not so any more, and nothing is promised. */
   unjudged = false;
@@ -74,7 +82,7 @@ export class World {
       );
       const around = this.surroundings(`disk ${node}`);
       const disk = codecs
-        ? new ByteDisk(around, { node, cluster: CLUSTER }, parameters.disk)
+        ? new ByteDisk(around, { node, cluster: CLUSTER }, parameters.disk, this.#trialsOf(node))
         : new ObjectDisk(around, { node, cluster: CLUSTER }, parameters.disk);
       return new SimMember(node, machine, disk, {
         ...this.surroundings(`member ${node}`),
@@ -109,8 +117,8 @@ export class World {
       scheduler: this.scheduler,
       random: stream(this.parameters.seed, part),
       coverage: this.coverage,
-      trace: (line) => {
-        this.story.tell(line);
+      trace: (line, what) => {
+        this.story.tell(line, what);
       },
     };
   }
@@ -139,6 +147,41 @@ export class World {
     for (const safety of this.#safeties.values()) safety.forget({ member: process });
   }
 
+  /** What is asked of the disk of `node` again and again, beside the run. */
+  #trialsOf(node: NodeId): TrialOptions {
+    return {
+      random: stream(this.parameters.seed, `trials ${node}`),
+      every: this.parameters.disk.trialEvery,
+      coverage: this.coverage,
+      afterPowerLoss: (outcome) => {
+        const { member, wiped, flipped } = this.members.find((each) => each.node === node) ?? {};
+        if (member === undefined || wiped === true || flipped === true) return undefined;
+        return this.#startFault(member, outcome);
+      },
+      report: (fault) => {
+        this.fault({ ...fault, text: `${node}: ${fault.text}` });
+      },
+      threw: (error) => {
+        this.threw(error);
+      },
+    };
+  }
+
+  /** What is wrong with what a start of this member would find now. */
+  #startFault(member: Member, outcome: Outcome): Fault | undefined {
+    const known = [...this.#safeties.values()].find((safety) => safety.knows(member));
+    switch (outcome.type) {
+      case 'refused':
+        return { code: 'REFUSED', text: outcome.message };
+      case 'nothing':
+        return known && { code: 'DUR', text: 'a start finds no member' };
+      case 'found': {
+        const text = known?.wouldStart(member, outcome.loaded);
+        return text === undefined ? undefined : { code: 'DUR', text };
+      }
+    }
+  }
+
   /** The replica that leads in the greatest term and serves. */
   leader(): SimMember | undefined {
     let best: { readonly member: SimMember; readonly term: number } | undefined;
@@ -165,6 +208,13 @@ export class World {
     for (const each of [this.#relation, this.clients.observer]) each.finished?.();
   }
 
+  /** Something was thrown that nobody handles. */
+  threw(error: unknown): void {
+    const wrong = error instanceof Error ? error : new Error(String(error));
+    if (wrong instanceof AssertionFailed) this.asserted(wrong);
+    else this.fault({ code: 'NOCRASH', text: wrong.stack ?? wrong.message });
+  }
+
   /** The product asserted something that does not hold. */
   asserted(error: Error): void {
     this.#fail('assertion', { code: 'NOCRASH', text: error.stack ?? error.message });
@@ -183,7 +233,8 @@ export class World {
   #observer(): Observer {
     // Clients are made after the members.
     let observers: readonly Observer[] | undefined;
-    const all = (): readonly Observer[] => (observers ??= [this.#relation, this.#paths, this.clients.observer]);
+    const all = (): readonly Observer[] =>
+      (observers ??= [this.#relation, this.#paths, this.clients.observer, this.snares]);
     return {
       started: (process, loaded, context) => {
         const begun = this.#forming.runs(process, this.#revision);
@@ -191,6 +242,7 @@ export class World {
           this.coverage.count(begun.ahead ? 'history begun' : 'history begun behind an older one');
           this.clients.incarnationChanged(process.genesis.incarnation, begun.ahead);
         }
+        this.#opened(process);
         this.#safety(process).started(process, loaded, context);
         for (const each of all()) each.started(process, loaded, context);
       },
@@ -199,12 +251,23 @@ export class World {
         this.#safety(step.process).stepped(step);
         for (const each of all()) each.stepped(step);
         this.#note(step);
+        this.moments.stepped(step);
       },
       ended: (process) => {
         this.#safety(process).ended();
         for (const each of all()) each.ended(process);
       },
     };
+  }
+
+  /** A member's disk was accepted by a start. */
+  #opened({ member: { node } }: Process): void {
+    const member = this.members.find((each) => each.node === node);
+    if (member === undefined) return;
+    // It was wiped before the record was written, which lists what came after: it is a member like any other.
+    member.wiped = false;
+    const left = member.disk.leftOver();
+    if (left !== undefined) this.#fail('check', { code: 'LEAK', text: `the disk of ${node} after a start: ${left}` });
   }
 
   #safety({ genesis }: Process): Safety {
@@ -261,17 +324,17 @@ export class World {
   }
 
   #refused(member: SimMember, ending: Extract<Ending, { type: 'refused' }>, again: number): void {
-    if (member.flipped || member.wiped) {
-      this.coverage.count(member.wiped ? 'wiped member refused' : 'damaged directory refused');
-      member.gone = true;
-      return;
-    }
     if (ending.where === 'forming' && ending.message.includes('wall clock')) {
       // The operator does what the message says.
       this.coverage.count('forming refused for its clocks');
       for (const each of this.members) each.machine.jumpWall(START_UNIX_MS + this.scheduler.now - each.machine.wallMs);
       this.#forming.clocksSet();
       this.startLater(member, again);
+      return;
+    }
+    if (member.flipped || (member.wiped && ending.where === 'forming')) {
+      this.coverage.count(member.wiped ? 'wiped member refused' : 'damaged directory refused');
+      member.gone = true;
       return;
     }
     this.fault({ code: 'REFUSED', text: `${member.node}: ${ending.message}` });

@@ -338,19 +338,10 @@ export class MemoryCluster {
         return;
       }
       case 'forward': {
-        const { to, id, principal, timeoutMs, holdMs, call } = effect;
+        const { to, ...passed } = effect;
         const node = this.node(to);
         if (node.running === undefined) this.dispatchTo(from, { type: 'forwardLost', node: to });
-        else
-          this.#deliver(from, node, {
-            type: 'forwarded',
-            from: from.member.node,
-            id,
-            principal,
-            timeoutMs,
-            holdMs,
-            call,
-          });
+        else this.#deliver(from, node, { ...passed, type: 'forwarded', from: from.member.node });
         return;
       }
       case 'forwardCancel':

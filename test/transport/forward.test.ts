@@ -31,6 +31,7 @@ function forward(from: TestNode, id: number, call: ForwardableCall): void {
     type: 'forward',
     to: n2Id,
     id,
+    term: 3,
     principal: { name: 'addr:10.0.0.7', authenticated: false },
     timeoutMs: 1_500,
     holdMs: 1_250,
@@ -38,8 +39,13 @@ function forward(from: TestNode, id: number, call: ForwardableCall): void {
   });
 }
 
-function answer(by: TestNode, id: number, result: CallResult): void {
-  by.transport.perform({ type: 'forwardResult', to: n1Id, id, result });
+/** The number under which the nth call came; itself for a call that never came. */
+function numberOf(by: TestNode, nth: number): number {
+  return by.all('forwarded')[nth - 1]?.id ?? nth;
+}
+
+function answer(by: TestNode, nth: number, result: CallResult): void {
+  by.transport.perform({ type: 'forwardResult', to: n1Id, id: numberOf(by, nth), result });
 }
 
 const notLeader: CallResult = { type: 'notLeader', outcome: 'not-done' };
@@ -53,7 +59,8 @@ test('a call arrives with its principal and time, and each kind of result comes 
   expect(call).toEqual({
     type: 'forwarded',
     from: 'n1',
-    id: 7,
+    id: numberOf(n2, 1),
+    term: 3,
     principal: { name: 'addr:10.0.0.7', authenticated: false },
     timeoutMs: 1_500,
     holdMs: 1_250,
@@ -69,12 +76,12 @@ test('a call arrives with its principal and time, and each kind of result comes 
     type: 'failure',
     failure: failure('DISK_FULL', 'too little free', { outcome: 'not-done' }),
   };
-  answer(n2, 7, answered);
+  answer(n2, 1, answered);
   forward(n1, 8, get(1));
   forward(n1, 9, get(2));
   await until('the calls have come', () => n2.all('forwarded').length === 3);
-  answer(n2, 9, failed);
-  answer(n2, 8, notLeader);
+  answer(n2, 3, failed);
+  answer(n2, 2, notLeader);
   await until('the results have come', () => n1.all('forwardResult').length === 3);
   expect(n1.all('forwardResult')).toEqual([
     { type: 'forwardResult', from: 'n2', id: 7, result: answered },
@@ -114,7 +121,7 @@ test('a cancelled call is told once, and its result goes nowhere', async () => {
   answer(n2, 2, notLeader);
   await until('the other is answered', () => n1.all('forwardResult').length === 1);
   expect(n1.all('forwardResult')[0]?.id).toBe(2);
-  expect(n2.all('forwardCancelled')).toEqual([{ type: 'forwardCancelled', from: 'n1', id: 1 }]);
+  expect(n2.all('forwardCancelled')).toEqual([{ type: 'forwardCancelled', from: 'n1', id: numberOf(n2, 1) }]);
 });
 
 test('both ends are told when the stream between them ends', async () => {
@@ -154,13 +161,15 @@ test('a leader without a configured address is named', async () => {
   expect(result).toMatchObject({ type: 'failure', failure: { reason: 'NO_LEADER', outcome: 'not-done' } });
 });
 
-test('a call that comes again was given up before: its cancellation had found no room', async () => {
+test('the result of an earlier attempt is not taken for that of a later one', async () => {
   const [n1, n2] = (await cluster(['n1', 'n2'])) as [TestNode, TestNode];
   forward(n1, 7, get(1));
-  forward(n1, 7, get(2));
+  forward(n1, 7, get(1));
   await until('both have come', () => n2.all('forwarded').length === 2);
-  expect(n2.all('forwardCancelled')).toEqual([{ type: 'forwardCancelled', from: 'n1', id: 7 }]);
-  expect(n1.all('forwardLost')).toEqual([]);
-  answer(n2, 7, notLeader);
-  await until('one result has come', () => n1.all('forwardResult').length === 1);
+  answer(n2, 1, notLeader);
+  answer(n2, 2, { type: 'notLeader', outcome: 'unknown' });
+  await until('a result has come', () => n1.all('forwardResult').length > 0);
+  expect(n1.all('forwardResult')).toEqual([
+    { type: 'forwardResult', from: 'n2', id: 7, result: { type: 'notLeader', outcome: 'unknown' } },
+  ]);
 });

@@ -17,6 +17,7 @@ import type {
 import type { Configuration, Entry, Member, Message, Position, SnapshotMeta } from '../../src/raft/types.js';
 import type { FormRequest, FormResponse, Genesis, Hello, SnapshotChunk } from '../../src/replica/types.js';
 import { encodeConfiguration } from '../../src/wire/configuration.js';
+import type { CutMeta } from '../../src/wire/disk-records.js';
 
 /** 0 to 2^53 − 1, both ends often. */
 export const count = fc.oneof(
@@ -286,3 +287,17 @@ export const chunk: fc.Arbitrary<SnapshotChunk> = fc.record({
   records: fc.array(stateRecord, { maxLength: 4 }),
   total: fc.option(fc.record({ count, digest }), { nil: undefined }),
 });
+
+export const cutMeta: fc.Arbitrary<CutMeta> = fc.record({
+  prefix: count,
+  snapshot: meta,
+  incarnation,
+  history: fc.record({ base: revision, start: count }),
+  anchor: fc.record({ index: count, term: count, chain: uint32 }),
+  count,
+  sum: fc.record({ high: uint32, low: uint32 }),
+  summary,
+});
+
+/** One for each change of a value. */
+export const seeds = fc.array(fc.integer({ min: 0, max: 2 ** 32 - 1 }), { minLength: 20, maxLength: 20 });

@@ -11,6 +11,7 @@ const isForwardable = (made: Call): made is ForwardableCall =>
 
 export const forwardedCall: fc.Arbitrary<ForwardedCall> = fc.record({
   id: any.count,
+  term: any.count,
   principal: fc.record({ name: any.name, authenticated: fc.boolean() }),
   timeoutMs: any.uint32,
   holdMs: any.uint32,

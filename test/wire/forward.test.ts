@@ -29,7 +29,7 @@ describe('a forwarded call', () => {
   });
 
   it('keeps what is left of its time, rounded up, and of its hold, rounded down', () => {
-    const base = { id: 1, principal: { name: 'addr:::1', authenticated: false } };
+    const base = { id: 1, term: 3, principal: { name: 'addr:::1', authenticated: false } };
     const get = { type: 'get', domain: 'a', freshness: 'local' } as ForwardableCall;
     const carried = (timeoutMs: number, holdMs: number): object =>
       decodeForwardedCall(encodeForwardedCall({ ...base, timeoutMs, holdMs, call: get }));

@@ -32,6 +32,10 @@ export type Told = Attempt & { readonly reply: Reply; readonly receivedAt: numbe
 export interface AttemptObserver {
   sent(attempt: Attempt): void;
   told(attempt: Told): void;
+  /** Its sender gave it up; `reached`: it may have arrived. */
+  dropped?(attempt: Attempt, reached: boolean): void;
+  /** A process is gone without a word. */
+  killed?(process: string): void;
 }
 
 /** Numbers the attempts of a run and keeps them all. */
@@ -71,8 +75,14 @@ export class Attempts {
     for (const observer of this.#observers) observer.told(told);
   }
 
-  /** Its sender gave it up, or is gone. */
-  dropped(): void {
+  /** Its sender gave it up, or is gone; `reached`: it may have arrived. */
+  dropped(attempt: Attempt, reached: boolean): void {
     this.#open--;
+    for (const observer of this.#observers) observer.dropped?.(attempt, reached);
+  }
+
+  /** A process is gone without a word. */
+  killed(process: string): void {
+    for (const observer of this.#observers) observer.killed?.(process);
   }
 }

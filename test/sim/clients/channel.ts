@@ -105,7 +105,7 @@ function sendOne(
   // The kernel closes the connections of a process that is killed.
   const forget = process.onEnd(() => {
     open = false;
-    attempts.dropped();
+    attempts.dropped(attempt, reached);
     goAway();
   });
   const cancelTime = process.after(timeoutMs, () => {
@@ -191,7 +191,7 @@ function sendOne(
   return () => {
     if (!open) return reached;
     stop();
-    attempts.dropped();
+    attempts.dropped(attempt, reached);
     goAway();
     return reached;
   };

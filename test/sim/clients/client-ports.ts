@@ -26,6 +26,8 @@ export interface ClientPorts {
   readonly writes: (write: Write) => void;
   /** Every client is asked now what it claims to hold. */
   readonly look: () => void;
+  /** The machine sleeps for so many true milliseconds, and its wall clock is set back by so many meanwhile. */
+  readonly sleep: (ms: number, wallBackMs: number) => void;
 }
 
 /** One client machine. */

@@ -37,6 +37,8 @@ async function run(seed: number, wrong: Wrong, codecs: boolean): Promise<Run> {
     pauseMs: [1, 60],
     latencyMs: [0.1, 10],
     loss: 20,
+    sleeps: 50,
+    toTheEnd: 100,
     codecs,
   } as const;
   const clients = new Clients(

@@ -9,6 +9,7 @@ import { between, chance, pick, skewed } from '../chance.js';
 import { judge } from '../../support/history/judge.js';
 import { historyOf } from '../judges/history.js';
 import { Holds } from '../judges/holds.js';
+import { Library } from '../judges/library.js';
 import { Takeover } from '../judges/takeover.js';
 import { Tokens } from '../judges/tokens.js';
 import { Machine } from '../machine.js';
@@ -56,6 +57,7 @@ export class Clients {
   readonly #report: Report;
   readonly #holds: Holds;
   readonly #tokens: Tokens;
+  readonly #library: Library;
   readonly #paths: ClientPaths;
   readonly #domains: readonly Domain[];
   readonly #places: readonly Place[];
@@ -106,7 +108,8 @@ export class Clients {
         this.#lookAfter(told);
       },
     };
-    this.attempts = new Attempts([this.#paths, this.#holds, this.#tokens, looks]);
+    this.#library = new Library(report, coverage, (client) => workerPlaces.some(({ name }) => name === client));
+    this.attempts = new Attempts([this.#paths, this.#holds, this.#tokens, this.#library, looks]);
     resource.onWrite = ({ domain, token, incarnation, accepted, fence, at }) => {
       if (accepted || incarnation !== this.#incarnations.at(-1)) return;
       if (this.#holds.holds(incarnation, domain, token, at)) {
@@ -152,12 +155,14 @@ export class Clients {
 
   /** A client's process stands still, and what arrives waits for it. */
   pause(random: Random, ms: number): void {
-    this.#halt(random, ms, 'stopped');
+    const { client, machine } = pick(random, this.#places);
+    this.#halt(client, machine, ms, 'stopped');
   }
 
   /** A client's machine sleeps: its monotonic clock stands. */
   suspend(random: Random, ms: number): void {
-    this.#halt(random, ms, 'asleep');
+    const { client, machine } = pick(random, this.#places);
+    this.#halt(client, machine, ms, 'asleep');
   }
 
   /** The wall clock of a client's machine jumps. */
@@ -201,6 +206,7 @@ export class Clients {
       if (client.leaked > 0) this.#report({ code: 'LEAK', text: `${name} left ${client.leaked} timers behind` });
     }
     for (const what of this.#unfinished()) this.#report({ code: 'LEAK', text: what });
+    this.#library.finish();
     for (const incarnation of this.#incarnations) this.#judgeHistory(incarnation);
   }
 
@@ -245,7 +251,7 @@ export class Clients {
       START_UNIX_MS + between(own, -WALL_ERROR_MS, WALL_ERROR_MS),
     );
     const links = new ClientLinks(surroundings, this.#parameters);
-    const client = make({
+    const client: C = make({
       name,
       surroundings,
       machine,
@@ -262,16 +268,22 @@ export class Clients {
       look: () => {
         this.#look();
       },
+      sleep: (ms, wallBackMs) => {
+        this.#halt(client, machine, ms, 'asleep', wallBackMs);
+      },
     });
     return { name, machine, links, client };
   }
 
-  #halt(random: Random, ms: number, why: 'stopped' | 'asleep'): void {
+  #halt(client: SimClient, machine: Machine, ms: number, why: 'stopped' | 'asleep', wallBackMs = 0): void {
     const { coverage, scheduler } = this.#surroundings;
-    const { client, machine } = pick(random, this.#places);
     coverage.count(why === 'asleep' ? 'client suspend' : 'client pause');
     client.halt(why);
     if (why === 'asleep') machine.sleep();
+    if (wallBackMs > 0) {
+      coverage.count('wall clock set back while asleep');
+      machine.jumpWall(-wallBackMs);
+    }
     scheduler.after(ms, () => {
       this.#wake(client, machine, why);
     });

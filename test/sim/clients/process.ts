@@ -41,8 +41,10 @@ export class ClientProcess {
   after(ms: number, fire: () => void): () => void {
     const dueMs = this.machine.monotonicMs + Math.max(LEAST_TIMER_MS, ms);
     let open = true;
+    let cancel: () => void = () => undefined;
     const close = (): void => {
       open = false;
+      cancel();
     };
     const look = (): void => {
       if (!open) return;
@@ -55,8 +57,8 @@ export class ClientProcess {
     };
     const arm = (): void => {
       const leftMs = this.machine.trueMs(dueMs - this.machine.monotonicMs);
-      this.#scheduler.after(leftMs + between(this.#random, 0, LATE_MS), () => {
-        if (open) this.deliver(look);
+      cancel = this.#scheduler.after(leftMs + between(this.#random, 0, LATE_MS), () => {
+        this.deliver(look);
       });
     };
     arm();

@@ -13,6 +13,7 @@ import { chance, pick, skewed, skewedInt, between, weighted } from '../chance.js
 import type { Claim } from '../judges/holds.js';
 import { openChannel } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
+import { planEnding } from './endings.js';
 import { ClientProcess } from './process.js';
 import { requestId } from './surroundings.js';
 
@@ -34,7 +35,7 @@ const ACTS = [
   ['acquire', 34],
   ['repeat acquire', 12],
   ['renew', 20],
-  ['release', 24],
+  ['release', 36],
   ['repeat', 7],
   ['withdraw', 6],
   ['read', 8],
@@ -132,7 +133,7 @@ export class RawClient implements SimClient {
         this.#renew();
         return;
       case 'release':
-        this.#release();
+        this.#releaseOne();
         return;
       case 'repeat':
         // A copy that comes much later: anything but what acts on the newest state whatever that is.
@@ -196,13 +197,17 @@ export class RawClient implements SimClient {
     this.#send({ type: 'renew', leases: chance(this.#random, 500) ? refs : [pick(this.#random, refs)] });
   }
 
-  #release(): void {
+  #releaseOne(): void {
     const from = this.#held.length > 0 && chance(this.#random, 800) ? this.#held : this.#known;
     if (from.length === 0) return;
     const { domain, token } = pick(this.#random, from);
-    this.#released.add(token);
-    this.#giveUp((held) => held.token === token);
-    this.#send({ type: 'release', lease: { domain, token } });
+    this.#release({ domain, token });
+  }
+
+  #release(lease: LeaseRef, to?: NodeId): void {
+    this.#released.add(lease.token);
+    this.#giveUp(({ token }) => token === lease.token);
+    this.#send({ type: 'release', lease }, to);
   }
 
   #withdraw(): void {
@@ -265,13 +270,32 @@ export class RawClient implements SimClient {
     this.#open = 0;
   }
 
-  #send(call: Call): void {
+  /** Lets what `acquire` was granted run out, and is there when it does. */
+  #leaveToItsEnd(acquire: Acquire, lease: LeaseRef, sentMs: number): void {
+    const { surroundings, machine } = this.#ports;
+    const { kind, afterMs, calls } = planEnding(this.#random, acquire, lease);
+    // To repeat it before would be to renew it.
+    const others = this.#acquires.filter(({ requestId: id }) => id !== acquire.requestId);
+    this.#acquires.splice(0, this.#acquires.length, ...others);
+    const process = this.#process;
+    process.after(sentMs + afterMs - machine.uptimeMs, () => {
+      if (this.#stopped) return;
+      surroundings.coverage.count(`at the end of a lease: ${kind}`);
+      const node = this.#leader ?? this.#anyNode();
+      for (const call of calls) {
+        if (call.type === 'release') this.#release(call.lease, node);
+        else this.#send(call, node);
+      }
+    });
+  }
+
+  #send(call: Call, to?: NodeId): void {
     const unseen = call.type === 'acquire' && call.seenRevision === 0;
     if (call.type !== 'transferLeadership' && call.type !== 'forceRelease' && !unseen) {
       this.#calls.push(call);
       if (this.#calls.length > REMEMBERED) this.#calls.splice(nextInt(this.#random, 0, REMEMBERED - 1), 1);
     }
-    const node = this.#leader !== undefined && chance(this.#random, 500) ? this.#leader : this.#anyNode();
+    const node = to ?? (this.#leader !== undefined && chance(this.#random, 500) ? this.#leader : this.#anyNode());
     const timeoutMs = weighted(this.#random, [
       [skewed(this.#random, 300, 4_000), 75],
       [skewed(this.#random, 2, 80), 15],
@@ -309,7 +333,12 @@ export class RawClient implements SimClient {
     const incarnation = header?.incarnation ?? '';
     if (call.type === 'acquire' && answer.type === 'acquire' && answer.outcome.type === 'granted') {
       const { domain, token, ttlMs } = answer.outcome.lease;
+      const fresh = this.#tokens.get(call.requestId) === undefined;
       this.#tokens.set(call.requestId, token);
+      if (fresh && call.seenRevision > 0 && chance(this.#random, this.#ports.parameters.toTheEnd)) {
+        this.#leaveToItsEnd(call, { domain, token }, sentMs);
+        return;
+      }
       if (!this.#known.some((ref) => ref.token === token)) this.#known.push({ domain, token });
       if (this.#known.length > 12) this.#known.shift();
       const untilMs = sentMs + safeMs(ttlMs);

@@ -8,6 +8,7 @@ import { Client } from '../../../src/client/client.js';
 import { FencepostError, LeaseLostError } from '../../../src/client/errors.js';
 import type { Lease } from '../../../src/client/lease.js';
 import { between, chance, pick, skewed, skewedInt, weighted } from '../chance.js';
+import { safeHoldMs } from '../judges/holds.js';
 import type { Claim } from '../judges/holds.js';
 import { endpointOf, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
@@ -17,14 +18,19 @@ import type { ClientSurroundings } from './surroundings.js';
 
 /** Acts that one worker has under way at once. */
 const MAX_BUSY = 3;
+/** Handles of lost leases that go on being asked. */
+const MAX_LOST = 8;
 
 /** One life of the process. */
 interface Life {
+  readonly name: string;
   readonly process: ClientProcess;
   readonly client: Client;
   readonly around: ClientSurroundings;
   /** Handles that were handed out, with what is done under them. */
   readonly leases: Set<Lease>;
+  /** Handles whose lease was lost, the newest last: they must go on saying so. */
+  readonly lost: Lease[];
 }
 
 /** See the head of the file. */
@@ -73,7 +79,7 @@ export class Worker implements SimClient {
     if (life?.process.runs !== true) return [];
     const { name, surroundings } = this.#ports;
     const claims: Claim[] = [];
-    for (const lease of life.leases) {
+    for (const lease of [...life.leases, ...life.lost]) {
       const { state, domain, token, incarnation } = lease;
       if (state === 'jeopardy') surroundings.coverage.count('lease in jeopardy');
       if (!lease.isHeld()) continue;
@@ -119,7 +125,8 @@ export class Worker implements SimClient {
       callTimeoutMs: skewedInt(this.#random, 300, 6_000),
     };
     const around = clientSurroundings(process, this.#random);
-    this.#life = { process, client: new Client(options, around, open), around, leases: new Set() };
+    const client = new Client(options, around, open);
+    this.#life = { name: life, process, client, around, leases: new Set(), lost: [] };
   }
 
   /** The next act, some time from now. The loop is the world's, not the process's: a dead process is followed by another. */
@@ -216,7 +223,7 @@ export class Worker implements SimClient {
 
   /** Holds the lease for a while and writes now and then. */
   async #work(life: Life, lease: Lease): Promise<void> {
-    const { surroundings } = this.#ports;
+    const { surroundings, parameters } = this.#ports;
     const { process } = life;
     life.leases.add(lease);
     surroundings.coverage.count('handle handed out');
@@ -225,10 +232,13 @@ export class Worker implements SimClient {
       const byDeadline = reason instanceof LeaseLostError && reason.ended === undefined;
       surroundings.coverage.count(byDeadline ? 'lease lost by deadline' : 'lease lost by an answer');
       life.leases.delete(lease);
+      life.lost.push(lease);
+      if (life.lost.length > MAX_LOST) life.lost.shift();
     });
     this.#write(lease, 'advance');
-    if (chance(this.#random, 60)) this.#cutOff(lease.ttlMs);
-    let leftMs = skewed(this.#random, 5, 2.5 * lease.ttlMs);
+    if (chance(this.#random, 80)) this.#cutOff(lease.ttlMs);
+    else if (chance(this.#random, parameters.sleeps)) this.#sleep(lease.ttlMs);
+    let leftMs = skewed(this.#random, 5, 1.5 * lease.ttlMs);
     while (leftMs > 0) {
       const stepMs = Math.min(leftMs, skewed(this.#random, 5, lease.ttlMs));
       leftMs -= stepMs;
@@ -251,9 +261,23 @@ export class Worker implements SimClient {
     const { surroundings, links, servers } = this.#ports;
     surroundings.coverage.count('holder cut off');
     for (const { node } of servers()) links.cut(node);
-    surroundings.scheduler.after(between(this.#random, 0.7, 1.6) * ttlMs, () => {
+    // Half of the time a last answer can come when its deadline has just passed, and the lease still lives.
+    const ms = chance(this.#random, 500)
+      ? safeHoldMs(ttlMs) + between(this.#random, -60, 0.06 * ttlMs + 100)
+      : between(this.#random, 0.7, 1.6) * ttlMs;
+    surroundings.scheduler.after(ms, () => {
       links.heal();
     });
+  }
+
+  /**
+   * The machine sleeps for about as long as the lease lives. Half of the time its wall clock is set back by about as much
+   * meanwhile, so that only the uptime shows it.
+   */
+  #sleep(ttlMs: number): void {
+    this.#ports.surroundings.coverage.count('holder asleep');
+    const ms = between(this.#random, 0.7, 1.4) * ttlMs;
+    this.#ports.sleep(ms, chance(this.#random, 500) ? between(this.#random, 0.75, 1.2) * ms : 0);
   }
 
   #write({ domain, token, incarnation, ttlMs }: Lease, kind: 'advance' | 'write'): void {
@@ -271,6 +295,7 @@ export class Worker implements SimClient {
   #die(life: Life): void {
     this.#ports.surroundings.coverage.count('client killed');
     life.process.end();
+    this.#ports.attempts.killed(life.name);
     this.#closing.delete(life);
     if (this.#life !== life) return;
     this.#life = undefined;
@@ -281,6 +306,7 @@ export class Worker implements SimClient {
   #close(life: Life): void {
     this.#busy = 0;
     life.leases.clear();
+    life.lost.length = 0;
     this.#closing.add(life);
     const end = (): void => {
       this.#closing.delete(life);

@@ -1,6 +1,5 @@
 /** A disk on which the production storage code runs, over simulated files and a simulated database, in bytes. */
 import type { DirectoryId } from '../../../src/base/ids.js';
-import { nextInt } from '../../../src/base/random.js';
 import type { Store } from '../../../src/replica/ports.js';
 import type { Genesis } from '../../../src/replica/types.js';
 import { storeGenesis } from '../../../src/storage/begin.js';
@@ -8,11 +7,14 @@ import { DATABASE, inspectDirectory, prepareDirectory, type Expected } from '../
 import { openStore } from '../../../src/storage/open.js';
 import type { StoragePorts } from '../../../src/storage/ports.js';
 import type { CrashHow, Disk, Found, Surroundings } from '../ports.js';
+import { flipByte, placeOf } from './damage.js';
 import { Device, type DiskLatency } from './device.js';
-import { DirectoryNode, FileNode } from './file-tree.js';
+import { DirectoryNode } from './file-tree.js';
+import { leftOver } from './left-over.js';
 import { DatabaseNode, simulatedDatabases } from './sim-database.js';
 import { find, simulatedFiles } from './sim-files.js';
 import { ProcessStore } from './process-store.js';
+import { Trials, type TrialOptions } from './trials.js';
 
 const PATH = '/data';
 
@@ -20,16 +22,22 @@ const PATH = '/data';
 export class ByteDisk implements Disk {
   readonly #device: Device;
   readonly #expected: Expected;
+  readonly #trials: Trials | undefined;
   #root = new DirectoryNode();
   /** In the steps that make an empty directory a member's. */
   #forming = false;
   /** As the process found it, or made it. */
   #directory = '' as DirectoryId;
 
-  /** `expected`: the cluster's name and the node's, as the configuration of every process that uses the disk says. */
-  constructor(surroundings: Surroundings, expected: Expected, latency: DiskLatency) {
+  /**
+   * `expected`: the cluster's name and the node's, as the configuration of every process that uses the disk says. With
+   * `trials` it is tried what a start would find.
+   */
+  constructor(surroundings: Surroundings, expected: Expected, latency: DiskLatency, trials?: TrialOptions) {
     this.#device = new Device(expected.node, surroundings, latency);
     this.#expected = expected;
+    this.#trials = trials && new Trials(trials, PATH, expected, () => this.#root);
+    this.#device.beforeWrite = () => this.#trials?.beforeWrite();
   }
 
   async inspect(): Promise<Found> {
@@ -50,6 +58,7 @@ export class ByteDisk implements Disk {
   async storeGenesis(genesis: Genesis): Promise<void> {
     const ports = this.#ports();
     this.#forming = true;
+    this.#trials?.watchClosely();
     await this.#counting(storeGenesis(PATH, genesis, this.#directory, ports));
     this.#forming = false;
   }
@@ -57,8 +66,14 @@ export class ByteDisk implements Disk {
   async open(): Promise<Store> {
     const { process } = this.#device;
     const store = await this.#counting(openStore(PATH, this.#expected, this.#ports()));
-    return new ProcessStore(store, process, () => {
-      this.#device.closed(process);
+    return new ProcessStore(store, process, {
+      handing: (rare) => {
+        if (process.exact) this.#trials?.atRest();
+        if (rare) this.#trials?.watchClosely();
+      },
+      closed: () => {
+        this.#device.closed(process);
+      },
     });
   }
 
@@ -82,6 +97,19 @@ export class ByteDisk implements Disk {
     this.#device.resume();
   }
 
+  atOperation(count: number, run: () => void): void {
+    this.#device.countdown.set(count, run);
+  }
+
+  atNoOperation(): void {
+    this.#device.countdown.clear();
+  }
+
+  leftOver(): string | undefined {
+    const database = find(this.#root, `${PATH}/${DATABASE}`);
+    return database instanceof DatabaseNode ? leftOver(database.records.view) : 'there is no database';
+  }
+
   copy(): unknown {
     return this.#root.copy();
   }
@@ -100,24 +128,12 @@ export class ByteDisk implements Disk {
   }
 
   flip(): boolean {
-    const { random } = this.#device;
-    const database = find(this.#root, `${PATH}/${DATABASE}`);
-    const files = ['IDENTITY', 'MARK'].filter((name) => find(this.#root, `${PATH}/${name}`) instanceof FileNode);
-    const records = database instanceof DatabaseNode && files.length === 2 ? database.records : undefined;
-    const keys = records === undefined ? [] : [...records.view.keys()].sort();
-    const places = files.length + keys.length;
-    if (places === 0) return false;
-    const place = nextInt(random, 0, places - 1);
-    const file = find(this.#root, `${PATH}/${files[place] ?? ''}`);
-    const key = keys[place - files.length] ?? '';
-    const bytes = (file instanceof FileNode ? file.bytes : records?.get(key))?.slice();
-    if (bytes === undefined || bytes.length === 0) return false;
-    const at = nextInt(random, 0, bytes.length - 1);
-    bytes[at] = (bytes[at] ?? 0) ^ nextInt(random, 1, 255);
-    if (file instanceof FileNode) file.replace(bytes);
-    else records?.replace(key, bytes);
+    const directory = find(this.#root, PATH);
+    const place = directory instanceof DirectoryNode ? placeOf(directory) : undefined;
+    const where = place && flipByte(place, this.#device.random);
+    if (where === undefined) return false;
     this.#device.count('byte flipped');
-    this.#device.trace(`byte ${at} of ${files[place] ?? `record ${Buffer.from(key, 'latin1').toString('hex')}`} flips`);
+    this.#device.trace(`${where} flips`);
     return true;
   }
 

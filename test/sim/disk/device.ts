@@ -3,6 +3,7 @@ import type { DirectoryId } from '../../../src/base/ids.js';
 import { nextInt, nextUint32, type Random } from '../../../src/base/random.js';
 import { DirectoryRefused } from '../../../src/storage/refused.js';
 import type { CrashHow, Surroundings } from '../ports.js';
+import { Countdown } from './countdown.js';
 
 /** How long a disk takes, true milliseconds: the least and the most. */
 export interface DiskLatency {
@@ -39,16 +40,21 @@ export class Device {
   readonly name: string;
   readonly surroundings: Surroundings;
   readonly latency: DiskLatency;
+  /** Of operations that write. */
+  readonly countdown: Countdown;
   /** The process that uses it, or the next one that will. */
   process: DiskProcess = new DiskProcess(this);
   stalled = false;
   /** Of the next write that ends. */
   fault: FaultCode | undefined;
+  /** Called before each write ends: the disk is as it was left by the one before. */
+  beforeWrite: () => void = nothing;
 
   constructor(name: string, surroundings: Surroundings, latency: DiskLatency) {
     this.name = name;
     this.surroundings = surroundings;
     this.latency = latency;
+    this.countdown = new Countdown(surroundings.scheduler);
   }
 
   get random(): Random {
@@ -122,8 +128,11 @@ export class DiskProcess {
   readonly #underWay = new Set<UnderWay>();
   #waiting: UnderWay[] = [];
   #timers = new Set<() => void>();
-  /** After one failed write everything fails: a disk does not get better while a process runs. */
+  /** After a failed write everything fails, as a rule: few disks get better while a process runs. */
   #broken: FaultCode | undefined;
+  #failed = false;
+  /** A synced batch has ended. */
+  committed = false;
 
   constructor(device: Device) {
     this.#device = device;
@@ -150,6 +159,11 @@ export class DiskProcess {
     return this.#underWay.size > 0;
   }
 
+  /** Everything that it has handed to the disk is there and reported, with the mark of it. */
+  get exact(): boolean {
+    return this.committed && !this.#failed && !this.writing;
+  }
+
   /** Settles when it is done; never, once the process is gone. */
   perform<T>(work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -169,6 +183,7 @@ export class DiskProcess {
           return;
         }
         this.#underWay.delete(underWay);
+        if (work.writes) device.beforeWrite();
         const code = work.writes ? this.#failure() : undefined;
         if (code !== undefined) {
           if (work.failsCleanly !== true) this.#leaveHalfDone(work);
@@ -187,6 +202,7 @@ export class DiskProcess {
       cancel: nothing,
     };
     this.#underWay.add(underWay);
+    if (work.writes) device.countdown.began();
     underWay.cancel = device.surroundings.scheduler.after(device.draw(device.latency[work.takes]), underWay.finish);
   }
 
@@ -195,6 +211,8 @@ export class DiskProcess {
     const device = this.#device;
     const plain = this.#alive && !device.stalled && device.fault === undefined && this.#broken === undefined;
     if (!plain) return this.perform(work);
+    device.beforeWrite();
+    device.countdown.began();
     work.whole();
     return Promise.resolve();
   }
@@ -237,13 +255,16 @@ export class DiskProcess {
 
   #failure(): FaultCode | undefined {
     const device = this.#device;
-    if (this.#broken === undefined && device.fault !== undefined) {
-      this.#broken = device.fault;
-      device.fault = undefined;
-      device.count(`write failed ${this.#broken}`);
-      device.trace(`a write fails with ${this.#broken}`);
-    }
-    return this.#broken;
+    const { fault } = device;
+    if (this.#broken !== undefined || fault === undefined) return this.#broken;
+    device.fault = undefined;
+    this.#failed = true;
+    device.count(`write failed ${fault}`);
+    device.trace(`a write fails with ${fault}`);
+    // After some failures the next write succeeds, and says nothing of what is missing before it.
+    if (device.oneIn(2)) this.#broken = fault;
+    else device.count('write failed once');
+    return fault;
   }
 
   #leaveHalfDone(work: Work<unknown>): void {

@@ -11,6 +11,9 @@ type NameChange = readonly (readonly [name: string, node: Node | undefined])[];
 /** What a name may lead to. */
 export type Node = FileNode | DirectoryNode;
 
+/** Which node of a fork stands for which of the original: two names may lead to one. */
+type Forks = Map<Node, Node>;
+
 /** A file. */
 export class FileNode {
   #bytes: Uint8Array;
@@ -72,6 +75,14 @@ export class FileNode {
   copy(): FileNode {
     return new FileNode(this.#bytes.slice());
   }
+
+  /** With what is not synced still unsynced. */
+  fork(): FileNode {
+    const fork = new FileNode(this.#synced);
+    fork.#bytes = this.#bytes.slice();
+    fork.#since = [...this.#since];
+    return fork;
+  }
 }
 
 /** A directory. */
@@ -110,6 +121,23 @@ export class DirectoryNode {
   /** As processes see it. */
   copy(): DirectoryNode {
     return this.copyTo(new DirectoryNode());
+  }
+
+  /** With what is not synced still unsynced: both may lose power, each in its own way. */
+  fork(forks: Forks = new Map()): DirectoryNode {
+    return this.forkTo(new DirectoryNode(), forks);
+  }
+
+  protected forkTo<T extends DirectoryNode>(other: T, forks: Forks): T {
+    const forked = (node: Node): Node => {
+      const known = forks.get(node) ?? (node instanceof FileNode ? node.fork() : node.fork(forks));
+      forks.set(node, known);
+      return known;
+    };
+    other.names = new Map([...this.names].map(([name, node]) => [name, forked(node)]));
+    other.#synced = new Map([...this.#synced].map(([name, node]) => [name, forked(node)]));
+    other.#since = this.#since.map((change) => change.map(([name, node]) => [name, node && forked(node)] as const));
+    return other;
   }
 
   protected copyTo<T extends DirectoryNode>(other: T): T {

@@ -92,8 +92,10 @@ export class ObjectDisk implements Disk {
         },
       });
       this.#store = store;
-      return new ProcessStore(store, process, () => {
-        this.#device.closed(process);
+      return new ProcessStore(store, process, {
+        closed: () => {
+          this.#device.closed(process);
+        },
       });
     } catch (error) {
       throw this.#refused(error instanceof Error ? error.message : String(error));
@@ -120,6 +122,19 @@ export class ObjectDisk implements Disk {
 
   resume(): void {
     this.#device.resume();
+  }
+
+  atOperation(count: number, run: () => void): void {
+    this.#device.countdown.set(count, run);
+  }
+
+  atNoOperation(): void {
+    this.#device.countdown.clear();
+  }
+
+  /** It keeps no rubbish. */
+  leftOver(): undefined {
+    return undefined;
   }
 
   copy(): unknown {

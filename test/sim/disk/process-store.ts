@@ -4,17 +4,24 @@ import type { SnapshotReader, Store, StoreListener } from '../../../src/replica/
 import type { Cut, Loaded, SnapshotChunk } from '../../../src/replica/types.js';
 import { never, type DiskProcess } from './device.js';
 
+/** Whom it tells. */
+interface Watcher {
+  /** The process hands something over; `rare`: a write that cuts the log, or replaces it. */
+  readonly handing?: (rare: boolean) => void;
+  /** The process has closed the store, however that ended. */
+  readonly closed: () => void;
+}
+
 /** See the head of the file. */
 export class ProcessStore implements Store {
   readonly #store: Store;
   readonly #process: DiskProcess;
-  readonly #closed: () => void;
+  readonly #watcher: Watcher;
 
-  /** `closed` is called when the process has closed the store, however that ended. */
-  constructor(store: Store, process: DiskProcess, closed: () => void) {
+  constructor(store: Store, process: DiskProcess, watcher: Watcher) {
     this.#store = store;
     this.#process = process;
-    this.#closed = closed;
+    this.#watcher = watcher;
   }
 
   get loaded(): Loaded {
@@ -40,11 +47,15 @@ export class ProcessStore implements Store {
   }
 
   write(write: LogWrite): void {
-    if (this.#process.isAlive()) this.#store.write(write);
+    if (!this.#process.isAlive()) return;
+    this.#watcher.handing?.(write.cutFrom !== undefined || write.install !== undefined);
+    this.#store.write(write);
   }
 
   cut(cut: Cut): void {
-    if (this.#process.isAlive()) this.#store.cut(cut);
+    if (!this.#process.isAlive()) return;
+    this.#watcher.handing?.(false);
+    this.#store.cut(cut);
   }
 
   stage(chunk: SnapshotChunk): void {
@@ -67,7 +78,7 @@ export class ProcessStore implements Store {
     } finally {
       // Nobody hears of it when the process is gone meanwhile.
       if (!this.#process.isAlive()) await never();
-      this.#closed();
+      this.#watcher.closed();
     }
   }
 }

@@ -22,6 +22,8 @@ export type View = ReadonlyMap<KeyText, Uint8Array>;
 
 /** The kernel has long written back what is older than so many batches. */
 const MAX_SINCE = 200;
+/** So many batches can be taken back. */
+const MAX_UNDO = 8;
 
 /** See the head of the file. */
 export class Records {
@@ -31,6 +33,8 @@ export class Records {
   /** Without `#since`; undefined while nothing is unsynced. */
   #synced: Map<KeyText, Uint8Array> | undefined;
   #since: { readonly changes: readonly Change[]; readonly synced: boolean }[] = [];
+  /** What takes each of the last batches back, the oldest first. */
+  #undo: (readonly Change[])[] = [];
 
   constructor(view: View = new Map()) {
     this.#now = new Map(view);
@@ -53,6 +57,8 @@ export class Records {
       this.#now = new Map(this.#now);
       this.#shared = false;
     }
+    this.#undo.push(changes.map(({ key }) => ({ key, value: this.#now.get(key) })));
+    if (this.#undo.length > MAX_UNDO) this.#undo.shift();
     applyTo(this.#now, changes);
     if (this.#synced === undefined) return;
     this.#since.push({ changes, synced });
@@ -87,14 +93,38 @@ export class Records {
     }
     this.#now = records;
     this.#shared = false;
+    this.#undo = [];
     this.flush();
   }
 
-  /** A changed byte in a value; for tests of what a start notices. */
-  replace(key: KeyText, value: Uint8Array): void {
-    this.#now = new Map(this.#now).set(key, value);
+  /** Records at rest that are not what was written: for tests of what a start notices. */
+  damage(changes: readonly Change[]): void {
+    this.#now = new Map(this.#now);
     this.#shared = false;
+    applyTo(this.#now, changes);
+    this.#undo = [];
     this.flush();
+  }
+
+  /** Damage: the last batches are gone, as if they had never been written. */
+  takeBack(batches: number): void {
+    this.damage(this.#undo.slice(-batches).reverse().flat());
+  }
+
+  /** Keys that the last batches changed, each with what was there before its last change. */
+  older(): ReadonlyMap<KeyText, Uint8Array | undefined> {
+    return new Map(this.#undo.flat().map(({ key, value }) => [key, value]));
+  }
+
+  /** The same once more, with what is not synced still unsynced. */
+  fork(): Records {
+    const fork = new Records();
+    fork.#now = this.#now;
+    fork.#shared = this.#shared = true;
+    fork.#synced = this.#synced && new Map(this.#synced);
+    fork.#since = [...this.#since];
+    fork.#undo = [...this.#undo];
+    return fork;
   }
 }
 
@@ -108,6 +138,11 @@ export function changesOf(operations: readonly Operation[]): readonly Change[] {
 
 export function textOf(key: Uint8Array): KeyText {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
+}
+
+/** The inverse of {@link textOf}. */
+export function bytesOf(key: KeyText): Uint8Array {
+  return Buffer.from(key, 'latin1');
 }
 
 function applyTo(records: Map<KeyText, Uint8Array>, changes: readonly Change[]): void {

@@ -10,8 +10,8 @@ import {
 } from '../../../src/storage/database.js';
 import type { KeyRange } from '../../../src/wire/disk.js';
 import { never, type Device, type DiskProcess } from './device.js';
-import { DirectoryNode, FileNode } from './file-tree.js';
-import { changesOf, Records, textOf, type Change, type KeyText, type View } from './records.js';
+import { DirectoryNode, FileNode, type Node } from './file-tree.js';
+import { bytesOf, changesOf, Records, textOf, type Change, type KeyText, type View } from './records.js';
 import { directoryAt, find } from './sim-files.js';
 
 /** The names without which a database cannot be opened. */
@@ -25,9 +25,9 @@ export class DatabaseNode extends DirectoryNode {
   /** The process that has it open. */
   user: DiskProcess | undefined;
 
-  constructor(view?: View) {
+  constructor(records = new Records()) {
     super();
-    this.records = new Records(view);
+    this.records = records;
   }
 
   override losePower(device: Device): void {
@@ -36,7 +36,11 @@ export class DatabaseNode extends DirectoryNode {
   }
 
   override copy(): DatabaseNode {
-    return this.copyTo(new DatabaseNode(this.records.view));
+    return this.copyTo(new DatabaseNode(new Records(this.records.view)));
+  }
+
+  override fork(forks: Map<Node, Node>): DatabaseNode {
+    return this.forkTo(new DatabaseNode(this.records.fork()), forks);
   }
 }
 
@@ -119,6 +123,7 @@ class SimulatedDatabase implements Database {
       writes: true,
       whole: () => {
         this.#records.apply(changes, sync);
+        if (sync) this.#process.committed = true;
       },
       // Its checksum is wrong: it is as if it had never been written.
       torn: () => true,
@@ -198,10 +203,6 @@ class SimulatedDatabase implements Database {
 function keysIn(view: View, { gte, lt }: KeyRange): KeyText[] {
   const [from, to] = [textOf(gte), textOf(lt)];
   return [...view.keys()].filter((key) => key >= from && key < to).sort();
-}
-
-function bytesOf(key: KeyText): Uint8Array {
-  return Buffer.from(key, 'latin1');
 }
 
 function copyOf(value: Uint8Array | undefined): Uint8Array {

@@ -11,7 +11,6 @@ export const FORMING_SWITCHES: readonly Switch[] = [
     replacement: 'if (options.form && (smallest || options.form) &&',
     rule: 'Only the member with the smallest id writes the Genesis record.',
     source: 'F3; design 3',
-    quick: true,
   },
   {
     name: 'formed-without-all',
@@ -61,9 +60,16 @@ export const FORMING_SWITCHES: readonly Switch[] = [
         file: 'src/storage/begin.ts',
         text: 'const self = genesis.members.find((member) => member.directory === directory);',
         replacement:
-          'const self = genesis.members.find((member) => path.includes(member.node) || member.directory === directory);',
+          'const node = decodeIdentity((await files.read(join(path, IDENTITY_FILE))) ?? new Uint8Array(0)).node;\n  const self = { node, directory };',
+      },
+      { file: 'src/storage/begin.ts', text: '  const { node } = self;\n', replacement: '' },
+      {
+        file: 'src/storage/begin.ts',
+        text: 'import { encodeIdentity }',
+        replacement: 'import { decodeIdentity, encodeIdentity }',
       },
     ],
+    // Forming judges by the record, and the storage does so once more.
     rule: 'A directory that the record does not list is no member: it has forgotten its votes.',
     source: 'F3, F10; M15',
   },

@@ -3,6 +3,16 @@ import type { Switch } from './switch.js';
 
 /** See the head of the file. */
 export const LEASE_SWITCHES: readonly Switch[] = [
+  // Calls of other nodes.
+  {
+    name: 'call-for-another-leadership-served',
+    area: 'lease',
+    file: 'src/replica/replica.ts',
+    text: 'if (context.leadership?.term !== term) complete(',
+    replacement: 'if (context.leadership === undefined) complete(',
+    rule: 'A copy of a call that was passed to the leader of one term is not served in another.',
+    source: 'S5; a call that was answered elsewhere would have its effect after its answer',
+  },
   // Renewals.
   {
     name: 'renewal-without-round',
@@ -106,8 +116,9 @@ export const LEASE_SWITCHES: readonly Switch[] = [
     name: 'expire-of-another-token',
     area: 'lease',
     file: 'src/lease/finish.ts',
-    text: 'const lease = liveLease(state, key);\n      if (lease?.version',
-    replacement: 'const lease = state.leases.get(key.domain);\n      if (lease?.version',
+    // The version alone would tell most successors apart, so it goes too.
+    text: 'const lease = liveLease(state, key);\n      if (lease?.version !== key.version) continue;',
+    replacement: 'const lease = state.leases.get(key.domain);\n      if (lease === undefined) continue;',
     rule: 'An Expire ends the lease that it names, not its successor.',
     source: 'design 7; L1',
   },

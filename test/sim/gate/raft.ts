@@ -342,7 +342,15 @@ export const RAFT_SWITCHES: readonly Switch[] = [
     file: 'src/raft/follower.ts',
     text: 'if (meta.index > raft.commit && isInstalling(raft)) {',
     replacement: 'if (meta.index < 0 && isInstalling(raft)) {',
-    rule: 'No snapshot is installed while another one is.',
+    // The replica takes no chunk meanwhile, so that none can be complete: either line alone keeps the rule.
+    also: [
+      {
+        file: 'src/replica/snapshots.ts',
+        text: '  if (isInstalling(context.raft)) {\n',
+        replacement: '  if (term < 0 && isInstalling(context.raft)) {\n',
+      },
+    ],
+    rule: 'No snapshot is taken or installed while another one is being installed.',
     source: 'P10',
   },
   {

@@ -185,8 +185,8 @@ export class Holds implements AttemptObserver {
       if (other === hold || Math.max(hold.from, other.from) >= Math.min(endOf(hold), endOf(other))) continue;
       this.#fault('OVERLAP', receivedAt, `${domain} is held by ${textOf(hold)} and by ${textOf(other)}`);
     }
-    // What is over long since can overlap nothing that comes.
-    if (holds.length > 8) holds.splice(0, holds.length - 8);
+    // What is past its time can overlap nothing that comes. An operator may end leases faster than their holders hear.
+    while (holds.length > 8 && (holds[0]?.until ?? Infinity) < receivedAt) holds.shift();
   }
 
   #end(ends: Map<string, number>, domain: string, token: number, at: number): void {

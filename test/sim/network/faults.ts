@@ -60,6 +60,16 @@ export class NetworkFaults {
     this.#part(others.slice(0, middle), others.slice(middle));
   }
 
+  /** One node hears all; the others hear that one only. */
+  star(middle: NodeId): void {
+    this.#count('partition star');
+    for (const node of this.#nodes)
+      this.#part(
+        [node],
+        this.#nodes.filter((other) => other > node && other !== middle && node !== middle),
+      );
+  }
+
   /** Each node hears its two neighbours only; of three nodes, each hears the one before it only. */
   ring(): void {
     this.#count('partition ring');

@@ -25,10 +25,14 @@ const notLeader: CallResult = { type: 'notLeader', outcome: 'not-done' };
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, at) => at + 1);
 
 function forward(from: TestProcess, id: number, call: ForwardableCall, to = 'n2'): void {
-  from.peers.perform({ type: 'forward', to: member(to).node, id, principal, timeoutMs: 1_500, call });
+  from.peers.perform({ type: 'forward', to: member(to).node, id, term: 3, principal, timeoutMs: 1_500, call });
 }
-function answer(by: TestProcess, id: number, result: CallResult): void {
-  by.peers.perform({ type: 'forwardResult', to: member('n1').node, id, result });
+/** The number under which the nth call came; itself for a call that never came. */
+function numberOf(by: TestProcess, nth: number): number {
+  return by.all('forwarded')[nth - 1]?.id ?? nth;
+}
+function answer(by: TestProcess, nth: number, result: CallResult): void {
+  by.peers.perform({ type: 'forwardResult', to: member('n1').node, id: numberOf(by, nth), result });
 }
 
 describe.each([true, false])('with codecs: %s', (codecs) => {
@@ -42,7 +46,8 @@ describe.each([true, false])('with codecs: %s', (codecs) => {
     expect(n2.all('forwarded')[0]).toEqual({
       type: 'forwarded',
       from: 'n1',
-      id: 7,
+      id: numberOf(n2, 1),
+      term: 3,
       principal,
       timeoutMs: 1_500,
       call: acquire,
@@ -60,10 +65,10 @@ describe.each([true, false])('with codecs: %s', (codecs) => {
       type: 'failure',
       failure: failure('DISK_FULL', 'too little', { outcome: 'not-done' }),
     };
-    answer(n2, 7, answered);
-    answer(n2, 9, failed);
-    answer(n2, 8, notLeader);
-    answer(n2, 8, notLeader);
+    answer(n2, 1, answered);
+    answer(n2, 3, failed);
+    answer(n2, 2, notLeader);
+    answer(n2, 2, notLeader);
     answer(n2, 5_000, notLeader);
     await world.run(10);
     expect(n1.all('forwardResult')).toEqual([
@@ -80,7 +85,7 @@ test('calls come in order and whole, whatever becomes of core messages', async (
   const [n1, n2] = (await world.cluster('n1', 'n2')) as Two;
   for (const id of upTo(200)) forward(n1, id, get(id));
   await world.run(1_000);
-  expect(n2.all('forwarded').map(({ id }) => id)).toEqual(upTo(200));
+  expect(n2.all('forwarded').map(({ call }) => call)).toEqual(upTo(200).map(get));
 });
 
 test('a cancelled call is told once, and its result goes nowhere', async () => {
@@ -96,7 +101,7 @@ test('a cancelled call is told once, and its result goes nowhere', async () => {
   answer(n2, 2, notLeader);
   await world.run(10);
   expect(n1.all('forwardResult').map(({ id }) => id)).toEqual([2]);
-  expect(n2.all('forwardCancelled')).toEqual([{ type: 'forwardCancelled', from: 'n1', id: 1 }]);
+  expect(n2.all('forwardCancelled')).toEqual([{ type: 'forwardCancelled', from: 'n1', id: numberOf(n2, 1) }]);
 });
 
 test('both ends are told when the stream between them ends; an answer of the old one goes nowhere', async () => {

@@ -206,8 +206,6 @@ class ForwardedStream implements StreamHandler {
     const { node } = this.#incoming.hello;
     if (part.type === 'call') {
       const call = part.carried();
-      // The peer gave it up before, and found no room to say so.
-      if (this.#open.has(call.id)) this.#process.emit({ type: 'forwardCancelled', from: node, id: call.id });
       this.#open.add(call.id);
       this.#process.emit({ type: 'forwarded', from: node, ...call });
     } else if (part.type === 'cancel') {

@@ -18,6 +18,7 @@ export const QUIET: NetworkParameters = {
   loss: 0,
   duplicate: 0,
   replay: 0,
+  chunkTwice: 0,
   reorder: false,
   keepAliveMs: 4_000,
   chunkBytes: 10,

@@ -10,6 +10,7 @@ import type { LaneKind } from '../../../src/transport/channel.js';
 import { helloFault } from '../../../src/transport/greeting.js';
 import { backoffMs, transition } from '../../../src/transport/peer-link.js';
 import type { LinkPhase, LinkSignal } from '../../../src/transport/peer-link.js';
+import { ForwardIds } from '../../../src/transport/forward-ids.js';
 import type { ForwardedResult } from '../../../src/wire/forward.js';
 import type { Carried } from './carriage.js';
 import type { Dialled, Network } from './dialling.js';
@@ -23,6 +24,8 @@ export class Lane {
   readonly #to: NodeId;
   readonly #kind: LaneKind;
   readonly #lost: Event;
+  /** Of the forward lane. */
+  readonly forwarded: ForwardIds;
   #phase: LinkPhase = { type: 'idle' };
   #dial: Dialled | undefined;
   #cancelTimer: (() => void) | undefined;
@@ -34,6 +37,7 @@ export class Lane {
     this.#process = process;
     this.#to = to;
     this.#kind = kind;
+    this.forwarded = new ForwardIds(process.hello.boot);
     this.#lost = kind === 'forward' ? { type: 'forwardLost', node: to } : { type: 'unreachable', node: to };
   }
 
@@ -87,6 +91,7 @@ export class Lane {
     this.#dropped = false;
     if (!wasOpen && !waiting) return;
     if (this.#kind === 'forward') this.#network.wire.surroundings.coverage.count('forward lost');
+    this.forwarded.clear();
     this.#process.emit(this.#lost);
   }
 
@@ -120,7 +125,9 @@ export class Lane {
 
   #take(carried: Carried<ForwardedResult>): void {
     assert(this.#kind === 'forward', `a result came over the ${this.#kind} lane`);
-    this.#process.emit({ type: 'forwardResult', from: this.#to, ...carried() });
+    const { id: number, result } = carried();
+    const id = this.forwarded.returned(number);
+    if (id !== undefined) this.#process.emit({ type: 'forwardResult', from: this.#to, id, result });
   }
 
   #flush(): void {

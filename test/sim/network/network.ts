@@ -145,6 +145,13 @@ export class SimNetwork implements Network {
     for (const stream of this.#streams) if (stream.touches(node)) stream.breakOff('reset on the way');
   }
 
+  /** Somebody in between ends all connections of this machine: both ends are told at once, what is under way is lost. */
+  sever(node: NodeId): void {
+    this.#count('connections severed');
+    this.wire.surroundings.trace(`sever ${node}`);
+    for (const stream of [...this.#streams]) if (stream.touches(node)) stream.sever('severed on the way');
+  }
+
   /** Ends every cut, clog and refusal. */
   heal(): void {
     this.wire.surroundings.trace('heal');
@@ -160,6 +167,7 @@ export class SimNetwork implements Network {
       loss: 0,
       duplicate: 0,
       replay: 0,
+      chunkTwice: 0,
       reorder: false,
     };
   }

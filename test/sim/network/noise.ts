@@ -37,6 +37,7 @@ export class Noise {
     };
     if (part.type !== 'message') {
       deliver(part, 'inOrder');
+      if (part.type === 'chunk' && this.#comesTwice(part)) deliver(part, 'inOrder');
       return;
     }
     const { parameters, surroundings } = this.#wire;
@@ -56,6 +57,14 @@ export class Noise {
       }
     }
     if (parameters.replay > 0) this.#replay(history, part, deliver);
+  }
+
+  #comesTwice({ carried }: Extract<Part, { readonly type: 'chunk' }>): boolean {
+    const { parameters, surroundings } = this.#wire;
+    if (parameters.chunkTwice === 0 || !this.#wire.chance(parameters.chunkTwice)) return false;
+    if (carried().total !== undefined) return false;
+    surroundings.coverage.count('chunk doubled');
+    return true;
   }
 
   #replay(history: string, part: MessagePart, deliver: Deliver): void {

@@ -1,6 +1,9 @@
 /** What a simulated network does by itself, apart from the faults that a run injects. */
 
-/** Chances are per mille and concern core messages only: everything else travels over streams that keep what they carry. */
+/**
+ * Chances are per mille and concern core messages only, unless they say otherwise: everything else travels over streams
+ * that keep what they carry.
+ */
 export interface NetworkParameters {
   /** Milliseconds that anything is under way, at least and at most. */
   readonly latencyMs: readonly [number, number];
@@ -12,6 +15,8 @@ export interface NetworkParameters {
   readonly replay: number;
   /** Core messages overtake one another. */
   readonly reorder: boolean;
+  /** Chance that a chunk of a snapshot, but the last, comes twice: no transport does that, a sender with a mistake might. */
+  readonly chunkTwice: number;
   /** A stream whose other end is silent for so long is given up, by each end for itself, not before half of it. */
   readonly keepAliveMs: number;
   /** About how many bytes of records a snapshot chunk carries. */

@@ -60,7 +60,7 @@ export class SimPeers implements PeerPort {
         this.#forward(effect);
         return;
       case 'forwardCancel':
-        this.#lanes.get(effect.to)?.forward.send({ type: 'cancel', carried: this.#network.carriage.cancel(effect.id) });
+        this.#cancel(effect);
         return;
       case 'forwardResult':
         this.incoming.answer(effect.to, effect.id, effect.result);
@@ -100,10 +100,18 @@ export class SimPeers implements PeerPort {
     lanes?.[laneOf(message)].send(messagePart(message, this.#network.carriage.message(message)));
   }
 
-  #forward({ to, id, principal, timeoutMs, call }: Of<'forward'>): void {
+  #cancel({ to, id }: Of<'forwardCancel'>): void {
     const lane = this.#lanes.get(to)?.forward;
-    const carried = this.#network.carriage.call({ id, principal, timeoutMs, call });
+    const number = lane?.forwarded.take(id);
+    if (number !== undefined) lane?.send({ type: 'cancel', carried: this.#network.carriage.cancel(number) });
+  }
+
+  #forward({ to, id, term, principal, timeoutMs, call }: Of<'forward'>): void {
+    const lane = this.#lanes.get(to)?.forward;
+    const number = lane?.forwarded.issue(id) ?? 0;
+    const carried = this.#network.carriage.call({ id: number, term, principal, timeoutMs, call });
     if (lane?.send({ type: 'call', carried }) === true) return;
+    lane?.forwarded.take(id);
     const fault =
       lane === undefined
         ? failure('NO_LEADER', `node ${to} leads, but this node's configuration has no peer address for it`)

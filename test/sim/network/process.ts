@@ -71,7 +71,7 @@ export class SimProcess {
   emit(event: Event): void {
     if (!this.#alive) return;
     const text = eventText(this.node, event);
-    if (text !== undefined) this.#surroundings.trace(text);
+    if (text !== undefined) this.#surroundings.trace(text, 'arrives');
     this.endpoint.dispatch(event);
   }
 

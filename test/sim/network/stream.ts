@@ -127,6 +127,12 @@ export class Stream {
     this.tell('acceptor', 'reset', reason);
   }
 
+  /** Likewise at once, and what is under way is lost. */
+  sever(reason: string): void {
+    this.#lose('dialer', reason);
+    this.#lose('acceptor', reason);
+  }
+
   /** This end has heard nothing for too long: it closes by itself. */
   giveUp(side: Side): void {
     this.#inside(side, (end) => {

@@ -130,6 +130,28 @@ test('the sender does not run ahead of a receiver that stages slowly', async () 
   expect(chunks()).toHaveLength(2);
 });
 
+test('a chunk may come twice, the last one never does', async () => {
+  const { world, n1, chunks } = await transfer(() => new Snapshot(5));
+  const { wire } = world.network;
+  wire.parameters = { ...wire.parameters, chunkTwice: 1_000 };
+  send(n1, 1);
+  await world.run(1_000);
+  expect(chunks().map(({ sequence }) => sequence)).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4]);
+  expect(world.coverage.counts.get('chunk doubled')).toBe(4);
+});
+
+test('severed connections lose what is under way, and both ends are told at once', async () => {
+  const { world, n1, n2, chunks } = await transfer(() => new Snapshot(2_000));
+  send(n1, 1);
+  await world.run(100);
+  const before = chunks().length;
+  world.network.sever(n2.member.node);
+  await world.run(10);
+  expect(n1.all('snapshotSent').map(({ ok }) => ok)).toEqual([false]);
+  expect(n2.count('chunksEnded')).toBe(1);
+  expect(chunks()).toHaveLength(before);
+});
+
 test('an abort ends the transfer without a report; the receiver is told', async () => {
   const snapshot = new Snapshot(200);
   const { world, n1, n2, chunks } = await transfer(

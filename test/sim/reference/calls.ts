@@ -18,10 +18,14 @@ export interface OpenCall {
   readonly arrivalIndex: number;
   /** The seen revision that it has to carry from here on; undefined where it has none. */
   readonly seen: number | undefined;
-  /** Likewise since it could first be served: entries and rounds of before confirm nothing for it. */
+  /** Another call had its number when it came: which of the two an answer is for is not known. */
+  readonly twin: boolean;
+  /** Step and end of the log since it could first be served: entries and rounds of before confirm nothing for it. */
   since: { step: number; index: number };
   /** Leases that were flagged when it came: `domain token`. */
   readonly flagged: Set<string>;
+  /** The leadership for which another node passed it on; undefined for a client's call here. */
+  readonly meantFor: number | undefined;
   forwardedTo: string | undefined;
   /** It was passed on in a step in which the way there broke: in which order is not known, so it may be back here. */
   doubtful: boolean;
@@ -86,6 +90,8 @@ export class Calls {
   take(event: Taken, arrivedAt: number, step: number, index: number, seen: number | undefined): OpenCall {
     const from = event.type === 'call' ? '' : event.from;
     const { id, principal, call, timeoutMs } = event;
+    const key = `${from}/${id}`;
+    const known = this.open.get(key);
     const taken: OpenCall = {
       from,
       id,
@@ -95,8 +101,10 @@ export class Calls {
       timeoutMs,
       arrivalIndex: index,
       seen,
+      twin: known !== undefined,
       since: { step, index },
       flagged: new Set(),
+      meantFor: event.type === 'forwarded' ? event.term : undefined,
       forwardedTo: undefined,
       doubtful: false,
       attempted: false,
@@ -106,8 +114,6 @@ export class Calls {
     };
     const subject = subjectOf(call);
     if (subject !== undefined) this.taken.set(subject, (this.taken.get(subject) ?? 0) + 1);
-    const key = `${from}/${id}`;
-    const known = this.open.get(key);
     if (known === undefined) this.open.set(key, [taken]);
     else known.push(taken);
     if (call.type === 'acquire' && !this.firstSeen.has(call.requestId)) this.firstSeen.set(call.requestId, arrivedAt);

@@ -1,6 +1,7 @@
 /**
  * A leader's lease clock, counted from what it was told (design 7, Time; F5, S9): the earliest moment at which it may
- * end a lease, the flags of its checkpoints, its rounds. Each moment here lies at or before that of the member.
+ * end a lease and the latest at which it has to, the flags of its checkpoints, its rounds. Each moment here lies at or
+ * before that of the member, and each "latest" at or after it.
  */
 import { CLOCK_DRIFT, EXPIRY_MARGIN_MS } from '../../../src/base/limits.js';
 import type { Command } from '../../../src/lease/commands.js';
@@ -11,10 +12,19 @@ interface Timed {
   readonly ttlMs: number;
   deadline: number;
   renewedAt: number;
+  /** Whatever renewed it, its time is over by then. */
+  latest: number;
+  /** The step at whose end it was found overdue. */
+  overdueIn: number | undefined;
 }
 
 /** Time enough for rounding of doubles. */
 const EPSILON_MS = 1e-6;
+/**
+ * A lease whose Checkpoint is refused for load, or its Expire because of a hand-over, is looked at again after this, in
+ * milliseconds.
+ */
+const RETRY_MS = 50;
 
 /** A lease as a key. */
 export function leaseKey({ domain, token }: { readonly domain: string; readonly token: number }): string {
@@ -31,35 +41,43 @@ export class LeaderClock {
   readonly term: number;
   readonly readyAt: number;
   readonly timed = new Map<string, Timed>();
-  /** Index of this leader's Expire and Checkpoint of a lease that are not applied. */
+  /** Index of this leader's Expire, Void and Checkpoint of a lease that are not applied. */
   readonly expires = new Map<string, { readonly index: number; readonly step: number }>();
+  readonly voids = new Map<string, { readonly index: number }>();
   readonly checkpoints = new Map<string, number>();
   /** By round: the step in which it was sent first. */
   readonly rounds: number[] = [0];
+  /** When a hand-over was last under way: nothing can be proposed then. */
+  handoverAt = -Infinity;
 
   /** Every lease gets its full time, or what its checkpoint left, from here. */
   constructor(term: number, state: LeaseModel, nowMs: number) {
     this.term = term;
     this.readyAt = nowMs;
-    for (const lease of state.live.values()) this.#start(lease, nowMs, lease.leftMs ?? patience(lease.ttlMs));
+    for (const lease of state.live.values()) {
+      const leftMs = lease.leftMs ?? patience(lease.ttlMs);
+      this.#start(lease, nowMs, nowMs + leftMs, nowMs + leftMs);
+    }
   }
 
-  #start({ domain, token, ttlMs }: Live, from: number, leftMs: number): void {
-    this.timed.set(domain, { token, ttlMs, deadline: from + leftMs, renewedAt: from });
+  #start({ domain, token, ttlMs }: Live, from: number, deadline: number, latest: number): void {
+    this.timed.set(domain, { token, ttlMs, deadline, renewedAt: from, latest, overdueIn: undefined });
   }
 
   /** An entry of this term was applied. */
-  applied(state: LeaseModel, command: Command, arrivedAt: (requestId: string) => number): void {
+  applied(state: LeaseModel, command: Command, arrivedAt: (requestId: string) => number, nowMs: number): void {
     if (command.type === 'acquire') {
       const lease = state.live.get(command.domain);
       if (lease?.token === state.revision) {
-        this.#start(lease, arrivedAt(command.requestId), patience(lease.ttlMs));
+        const from = arrivedAt(command.requestId);
+        this.#start(lease, from, from + patience(lease.ttlMs), nowMs + patience(lease.ttlMs));
       }
     }
     for (const domain of state.touched) {
       if (this.timed.get(domain)?.token !== state.live.get(domain)?.token) this.timed.delete(domain);
     }
     if (command.type === 'expire') this.#close(this.expires, command, state.index);
+    if (command.type === 'void') this.#close(this.voids, command, state.index);
     if (command.type !== 'checkpoint') return;
     for (const key of command.leases) {
       if (this.checkpoints.get(leaseKey(key)) === state.index) this.checkpoints.delete(leaseKey(key));
@@ -68,7 +86,7 @@ export class LeaderClock {
 
   #close(
     open: Map<string, { readonly index: number }>,
-    { leases }: Extract<Command, { readonly type: 'expire' }>,
+    { leases }: Extract<Command, { readonly type: 'expire' | 'void' }>,
     index: number,
   ): void {
     for (const key of leases) if (open.get(leaseKey(key))?.index === index) open.delete(leaseKey(key));
@@ -80,6 +98,28 @@ export class LeaderClock {
     if (timed?.token !== lease.token || this.expires.has(leaseKey(lease))) return;
     timed.deadline = Math.max(timed.deadline, at + patience(timed.ttlMs));
     timed.renewedAt = Math.max(timed.renewedAt, at);
+  }
+
+  /** A call that may renew the lease is here at `at`, whatever becomes of it. */
+  named(lease: { readonly domain: string; readonly token: number }, at: number): void {
+    const timed = this.timed.get(lease.domain);
+    if (timed?.token === lease.token) timed.latest = Math.max(timed.latest, at + patience(timed.ttlMs));
+  }
+
+  /**
+   * At the end of a step: a lease whose time is over, by whatever may have renewed it, has its Expire at the next tick
+   * (contract 6; L5). `ticked`: there was one in this step.
+   */
+  checkOverdue(step: number, nowMs: number, ticked: boolean, fail: (text: string) => void): void {
+    for (const [domain, timed] of this.timed) {
+      const { token, latest, overdueIn } = timed;
+      const over =
+        nowMs > Math.max(latest, this.handoverAt) + RETRY_MS && !this.expires.has(leaseKey({ domain, token }));
+      timed.overdueIn = over ? (overdueIn ?? step) : undefined;
+      if (over && ticked && overdueIn !== undefined && overdueIn < step) {
+        fail(`has not ended ${leaseKey({ domain, token })}, whose time was over ${nowMs - latest} ms ago`);
+      }
+    }
   }
 
   /** True while a Checkpoint is decided and not applied, or applied and not voided. */
@@ -126,7 +166,10 @@ export class LeaderClock {
         }
         return;
       case 'void':
-        for (const key of command.leases) this.#timed(state, key, 'Void', fail);
+        for (const key of command.leases) {
+          this.#timed(state, key, 'Void', fail);
+          this.voids.set(leaseKey(key), { index });
+        }
         return;
       case 'endHold':
         if (command.term !== this.term) fail(`proposes an EndHold of term ${command.term} in term ${this.term}`);

@@ -1,9 +1,16 @@
 /** Who is who, and what a majority is, in words of this folder. */
 import type { Configuration, Member } from '../../../src/raft/types.js';
 
+/** The last key of each node: most members have one directory for a whole run, and every message names two members. */
+const KEYS = new Map<string, { readonly directory: string; readonly key: string }>();
+
 /** A (node, directory) pair as one string. */
-export function keyOf(member: Member): string {
-  return `${member.node}/${member.directory}`;
+export function keyOf({ node, directory }: Member): string {
+  const known = KEYS.get(node);
+  if (known?.directory === directory) return known.key;
+  const key = `${node}/${directory}`;
+  KEYS.set(node, { directory, key });
+  return key;
 }
 
 /** The pair, or undefined for none. */

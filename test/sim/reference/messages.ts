@@ -9,6 +9,10 @@ import type { Leading, RaftModel } from './raft-state.js';
 export function checkSent(model: RaftModel, message: Message, fail: (text: string) => void): void {
   const to = keyOf(message.to);
   if (keyOf(message.from) !== model.key || to === model.key) fail(`sends a ${message.type} as ${message.from.node}`);
+  // Every message is of a term in which its sender is (Ongaro's specification); what waited for the disk is dropped (P9, P11).
+  if (message.term < model.facts.termBefore) {
+    fail(`sends a ${message.type} of term ${message.term}, which it has left for term ${model.facts.termBefore}`);
+  }
   switch (message.type) {
     case 'preVote':
     case 'vote': {

@@ -55,6 +55,8 @@ export interface Facts {
   readonly leaders: Set<string>;
   /** The commit index at which a leader that may have proposed in this step lost its role: what it appended is not known. */
   lostAt: number | undefined;
+  /** The term at the beginning of the step. */
+  termBefore: number;
   /** Set when a decision depended on what is not known: the outcome is taken over, within bounds. */
   unsure: boolean;
 }
@@ -123,6 +125,7 @@ export function resetFacts(model: RaftModel): void {
   if (leader !== undefined && facts.leaders.size === 0) facts.leaders.add(leader);
   facts.stable = model.stable;
   facts.lostAt = undefined;
+  facts.termBefore = model.term;
   facts.unsure = false;
 }
 
@@ -186,6 +189,7 @@ export function startRaft(self: Member, loaded: Loaded, context: Readonly<Contex
       stable: log.last,
       leaders: new Set(),
       lostAt: undefined,
+      termBefore: hard.term,
       unsure: false,
     },
   };

@@ -109,6 +109,11 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
     ),
   ],
   [
+    'an acknowledgement in a term that was left',
+    /which it has left/,
+    sent('appendReply', (reply) => ({ ...reply, term: reply.term - 1 })),
+  ],
+  [
     'an append of another log',
     /its own log has/,
     sent('append', (append) => ({ ...append, prev: { ...append.prev, term: 99 } })),
@@ -235,8 +240,24 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
     events((event, { context: { lease, leadership } }) => {
       if (event.type !== 'tick' || leadership?.ready === undefined || lease.leases.size === 0) return undefined;
       const leases = [...lease.leases.values()].map(({ domain, token }) => ({ domain, token }));
-      const more = { id: 1, timeoutMs: 1_000, principal: { name: 'x', authenticated: false } };
-      return [{ type: 'forwarded', from: STRANGER.node, ...more, call: { type: 'renew', leases } }, event];
+      const more = { id: 1, term: leadership.term, timeoutMs: 1_000, principal: { name: 'x', authenticated: false } };
+      const from = STRANGER.node;
+      // Given up at once: nobody waits for its answer.
+      const gone = { type: 'forwardCancelled', from, id: more.id } as const;
+      return [{ type: 'forwarded', from, ...more, call: { type: 'renew', leases } }, gone, event];
+    }),
+  ],
+  [
+    'a call that is lost with its leadership',
+    /keeps call/,
+    effects((effect) => (effect.type === 'forwardResult' && effect.result.type === 'notLeader' ? [] : undefined)),
+  ],
+  [
+    'a renewal that is not answered though its leases are over',
+    /does not answer renewal/,
+    answered(({ result }) => {
+      if (result.type !== 'answer' || result.answer.type !== 'renew') return undefined;
+      return result.answer.results.every(({ type }) => type === 'ended') ? [] : undefined;
     }),
   ],
 ];

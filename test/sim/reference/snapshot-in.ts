@@ -23,6 +23,8 @@ export class SnapshotIn {
   /** A chunk came: if it is the one that was expected it must be staged; every other must not. */
   chunk(model: RaftModel, event: Extract<Event, { readonly type: 'chunk' }>): void {
     if (this.#accepts(model, event)) this.#accepted.push(event.chunk);
+    // What was refused ends the transfer.
+    else this.ended(keyOf(event.from));
   }
 
   /** Whether `chunk` is the next to be staged. */

@@ -4,10 +4,9 @@ import type { Command } from '../../../src/lease/commands.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Effect, Event, Loaded } from '../../../src/replica/types.js';
 import type { Process, Step } from '../observation.js';
-import { checkAuthority } from './authority.js';
+import { Answers } from './answers.js';
 import { Calls, subjectOf } from './calls.js';
 import type { OpenCall } from './calls.js';
-import { checkContents } from './contents.js';
 import { Cuts } from './cuts.js';
 import { LeaderClock, leaseKey } from './leader-clock.js';
 import { compareLeases } from './lease-compare.js';
@@ -16,6 +15,7 @@ import { stateOnDisk } from './lease-model.js';
 import type { LeaseModel } from './lease-model.js';
 import { sameEntry } from './log.js';
 import { asksFor, leasesOf } from './matching.js';
+import { checkOwed } from './owed.js';
 import { keyOf, nodeOf } from './members.js';
 import { checkSent } from './messages.js';
 import { noticeDisk, noticeGap, passTicks, writeDone } from './raft-clock.js';
@@ -28,7 +28,6 @@ import { SnapshotIn } from './snapshot-in.js';
 /** Every so many steps of a process everything is compared, not only what changed. */
 const FULL_EVERY = 128;
 
-type Answer = Extract<Effect, { readonly type: 'answer' | 'forwardResult' }>;
 type Taken = Extract<Event, { readonly type: 'call' | 'forwarded' }>;
 
 /** See the head of the file. */
@@ -37,6 +36,7 @@ export class Watched {
   readonly #history: LeaseHistory;
   readonly #model: RaftModel;
   readonly #calls = new Calls();
+  readonly #answers: Answers;
   readonly #snapshot = new SnapshotIn();
   readonly #cuts: Cuts;
   #leases: LeaseModel;
@@ -44,8 +44,6 @@ export class Watched {
   #step = 0;
   #firstTickAt: number | undefined;
   #stopping = false;
-  /** Answers of the step under way, by the index of the state that they speak of. */
-  #answers = new Map<number, Answer[]>();
   #logBefore: number;
   /** Calls that came, or could be served first, in the step under way. */
   #fresh: OpenCall[] = [];
@@ -64,6 +62,7 @@ export class Watched {
     this.#history = history;
     this.#context = context;
     this.#fail = fail;
+    this.#answers = new Answers(this.#calls, fail);
     this.#model = startRaft(process.member, loaded, context);
     this.#logBefore = this.#model.log.last;
     this.#leases = history.stateAt(loaded.snapshot.index) ?? stateOnDisk(loaded);
@@ -79,7 +78,7 @@ export class Watched {
     const model = this.#model;
     const from = model.commit;
     this.#begin(time.nowMs, effects, context);
-    this.#checkContents();
+    this.#answers.checkContents(this.#leases);
     let ticked = false;
     for (const event of events) {
       if (event.type === 'tick') ticked = true;
@@ -101,10 +100,28 @@ export class Watched {
     this.#cuts.follow(model, context, this.#fail);
     this.#compareLeases(full);
     this.#flag();
-    for (const answers of this.#answers.values()) for (const answer of answers) this.#judge(answer);
+    this.#answers.leave({
+      model,
+      leases: this.#leases,
+      calls: this.#calls,
+      clock: this.#clock,
+      step: this.#step,
+      fail: this.#fail,
+    });
     if (!model.facts.unsure) for (let index = own + 1; index <= model.log.last; index++) this.#proposed(index);
+    this.#checkOwed(ticked);
     this.#calls.settle();
     if (ticked) this.#calls.checkDeadlines(time.nowMs, this.#fail);
+  }
+
+  #checkOwed(ticked: boolean): void {
+    const model = this.#model;
+    if (model.facts.unsure) return;
+    const { role } = this.#context.raft;
+    const handover = role.type === 'leader' && role.handover !== undefined;
+    const moment = { step: this.#step, nowMs: this.#nowMs, ticked, handover };
+    const known = { model, leases: this.#leases, calls: this.#calls, clock: this.#clock };
+    checkOwed({ ...known, ...moment, fail: this.#fail });
   }
 
   #begin(nowMs: number, effects: readonly Effect[], context: Readonly<Context>): void {
@@ -120,16 +137,7 @@ export class Watched {
     noticeGap(model, nowMs, context.options.electionMaxMs);
     // It stopped leading before it handled anything.
     if (led !== undefined && model.leading === undefined) model.facts.led.clear();
-    if (this.#answers.size > 0) this.#answers.clear();
-    for (const effect of effects) {
-      if (effect.type !== 'answer' && effect.type !== 'forwardResult') continue;
-      const { result } = effect;
-      const { base, start } = this.#leases;
-      const index = result.type === 'answer' ? result.revision - base + start : -1;
-      const known = this.#answers.get(index);
-      if (known === undefined) this.#answers.set(index, [effect]);
-      else known.push(effect);
-    }
+    this.#answers.begin(effects, this.#leases);
   }
 
   #take(event: Exclude<Event, { readonly type: 'tick' }>): void {
@@ -220,8 +228,11 @@ export class Watched {
     const model = this.#model;
     const stamp = revisionAt(this.#process.genesis.history, model.commit);
     const seen = call.type === 'acquire' ? call.seenRevision || stamp : undefined;
-    this.#fresh.push(this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen));
-    if (call.type !== 'renew' || !model.ready || (event.type === 'call' && this.#stopping)) return;
+    const taken = this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen);
+    this.#fresh.push(taken);
+    for (const lease of leasesOf(taken, this.#leases)) this.#clock?.named(lease, this.#nowMs);
+    const served = event.type === 'call' ? !this.#stopping : event.term === model.leading?.term;
+    if (call.type !== 'renew' || !model.ready || !served) return;
     for (const ref of call.leases) this.#clock?.renew(ref, this.#nowMs);
   }
 
@@ -246,10 +257,11 @@ export class Watched {
           if (known === undefined) this.#calls.decided.set(subject, [decided]);
           else known.push(decided);
         }
-        this.#clock?.applied(this.#leases, command, (id) => this.#calls.firstSeen.get(id) ?? this.#nowMs);
+        const nowMs = this.#nowMs;
+        this.#clock?.applied(this.#leases, command, (id) => this.#calls.firstSeen.get(id) ?? nowMs, nowMs);
       }
       if (leading?.termStart === entry.index) this.#becomeReady(entry.term);
-      this.#checkContents();
+      this.#answers.checkContents(this.#leases);
     }
   }
 
@@ -264,17 +276,7 @@ export class Watched {
       call.since = { step: this.#step, index: this.#leases.index };
       // Of an earlier leadership of this member.
       call.flagged.clear();
-    }
-  }
-
-  #checkContents(): void {
-    const answers = this.#answers.get(this.#leases.index);
-    if (answers === undefined) return;
-    for (const effect of answers) {
-      const { result } = effect;
-      const [call] = this.#calls.find(effect.type === 'answer' ? '' : effect.to, effect.id);
-      if (call === undefined || result.type !== 'answer' || call.passed === result) continue;
-      checkContents(this.#leases, call.call, result.answer, this.#fail);
+      for (const lease of leasesOf(call, this.#leases)) this.#clock.named(lease, this.#nowMs);
     }
   }
 
@@ -367,35 +369,6 @@ export class Watched {
       }
     }
     this.#fresh = [];
-  }
-
-  /** A result leaves: for a call that waits for it, once, and with good reason. */
-  #judge(effect: Answer): void {
-    const from = effect.type === 'answer' ? '' : effect.to;
-    const call = this.#calls.find(from, effect.id).find((each) => !each.answered);
-    const { result } = effect;
-    if (call === undefined) {
-      this.#fail(`answers call ${effect.id} of ${from === '' ? 'a client' : from}, which nobody waits for`);
-      return;
-    }
-    if (effect.type === 'answer' && call.passed !== undefined) {
-      const { passed } = call;
-      const weaker =
-        passed.type === 'failure' && result.type === 'failure' && passed.failure.reason === result.failure.reason;
-      if (passed !== result && !weaker) this.#fail(`answers call ${effect.id} otherwise than the leader did`);
-      if (call.attempted && result.type === 'failure' && result.failure.outcome === 'not-done') {
-        this.#fail(`says that nothing came of call ${effect.id}, which was passed on before`);
-      }
-    } else {
-      const { header } = effect.type === 'answer' ? effect : { header: undefined };
-      if (header !== undefined && result.type === 'answer' && header.revision !== result.revision) {
-        this.#fail(`answers call ${effect.id} with revision ${header.revision}, of the state at ${result.revision}`);
-      }
-      const grounds = { model: this.#model, leases: this.#leases, calls: this.#calls, clock: this.#clock };
-      checkAuthority({ ...grounds, step: this.#step, fail: this.#fail }, call, result);
-    }
-    call.answered = true;
-    this.#calls.end(call);
   }
 
   /** An entry that this leader appended by itself: a call asked for it, or its clock did. */

@@ -26,8 +26,13 @@ export class Worker {
   /** Runs one seed. Never rejects: a run that hangs, breaks or takes the process down is a failed run with that seed. */
   run(seed: number, options: WireOptions = {}): Promise<RunResult> {
     const child = (this.#child ??= fork(this.#module, {
-      // Runs make much that lives shortly.
-      execArgv: ['--enable-source-maps', `--max-old-space-size=${HEAP_MB}`, '--max-semi-space-size=64'],
+      // Runs make much that lives shortly; there is a worker for each core, so none is left to help with collecting it.
+      execArgv: [
+        '--enable-source-maps',
+        `--max-old-space-size=${HEAP_MB}`,
+        '--max-semi-space-size=64',
+        '--single-threaded-gc',
+      ],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     }));
     return new Promise((resolve) => {

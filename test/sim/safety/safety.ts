@@ -8,7 +8,7 @@ import type { State } from '../../../src/lease/state.js';
 import type { Command } from '../../../src/lease/commands.js';
 import { keyOf } from '../../../src/raft/member.js';
 import { entriesBetween } from '../../../src/raft/raft.js';
-import type { Entry } from '../../../src/raft/types.js';
+import type { Entry, Member } from '../../../src/raft/types.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
 import { revisionAt } from '../../../src/base/revision.js';
@@ -112,6 +112,16 @@ export class Safety implements Observer {
   forget(process: Pick<Process, 'member'>): void {
     this.#shadows.delete(keyOf(process.member));
     this.#disks = [...this.#shadows.values()];
+  }
+
+  /** What is wrong with what a start of this member would find now; undefined when that is what it must be. */
+  wouldStart(member: Member, loaded: Loaded): string | undefined {
+    return this.#shadows.get(keyOf(member))?.faultOf(loaded);
+  }
+
+  /** Whether something was promised from this member's disk. */
+  knows(member: Member): boolean {
+    return this.#shadows.has(keyOf(member));
   }
 
   /** The hash of the state at this index, as far as a member was seen at it. */

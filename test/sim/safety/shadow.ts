@@ -68,16 +68,20 @@ export class Shadow implements DiskView {
 
   /** What is wrong with what a start found; undefined when it is what it must be. Afterwards that is what counts. */
   restarted(loaded: Loaded): string | undefined {
+    const fault = this.faultOf(loaded);
+    this.#image = imageOf(loaded);
+    this.cut = loaded.snapshot.index;
+    this.#waiting = [];
+    return fault;
+  }
+
+  /** Likewise, of what a start would find now. */
+  faultOf(loaded: Loaded): string | undefined {
     const found = imageOf(loaded);
-    const wanted = textOf(this.#image);
-    let fault: string | undefined = `found ${textOf(found)}, reported durable was ${wanted}`;
     let image = this.#image;
     let { cut } = this;
     for (let at = 0; ; at++) {
-      if (sameImage(image, found) && cut <= loaded.snapshot.index) {
-        fault = undefined;
-        break;
-      }
+      if (sameImage(image, found) && cut <= loaded.snapshot.index) return undefined;
       const waiting = this.#waiting[at];
       if (waiting === undefined) break;
       if (waiting.type === 'log') {
@@ -85,10 +89,7 @@ export class Shadow implements DiskView {
         if (waiting.write.install !== undefined) cut = waiting.write.install.index;
       } else cut = Math.max(cut, waiting.index);
     }
-    this.#image = found;
-    this.cut = loaded.snapshot.index;
-    this.#waiting = [];
-    return fault;
+    return `found ${textOf(found)}, reported durable was ${textOf(this.#image)}`;
   }
 
   #perform(isLast: (waiting: Waiting) => boolean): void {
