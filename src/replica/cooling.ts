@@ -3,21 +3,23 @@
  * leader change, and opens it by an entry of its own term.
  */
 import { assert } from '../base/assert.js';
-import { nameOf } from '../base/domain.js';
 import type { Domain } from '../base/ids.js';
 import { coolDowns } from '../lease/lookup.js';
 import type { Applied, CoolDown } from '../lease/types.js';
-import { batches, proposeInternal } from './renewal.js';
+import { setDue, takeDue } from './due.js';
+import type { Due } from './due.js';
+import { freeingBatches } from './passing.js';
+import { proposeInternal } from './renewal.js';
 import type { Context, Leadership } from './state.js';
-import { detachedBefore } from './waiting.js';
 
-/** One closed domain as this leader times it. */
-export interface Cooling {
+/** One closed domain as this leader times it; due at its end, and no more once its EndCoolDown is proposed. */
+export interface Cooling extends Due {
   readonly coolDown: CoolDown;
   readonly until: number;
-  /** True while an EndCoolDown of it is open. */
-  opening: boolean;
 }
+
+/** What could not be proposed, because leadership is being handed over, is tried again after this, in milliseconds. */
+const RETRY_MS = 50;
 
 /** This leader begins: every domain stays closed for its full time. */
 export function takeOverCoolDowns(context: Context, leadership: Leadership): void {
@@ -30,10 +32,12 @@ export function settleCoolDowns(context: Context, leadership: Leadership, applie
   for (const coolDown of applied.closed) beginCooling(context, leadership, coolDown);
 }
 
-function beginCooling({ time }: Context, { cooling }: Leadership, coolDown: CoolDown): void {
+function beginCooling({ time }: Context, { cooling, coolingDue }: Leadership, coolDown: CoolDown): void {
   const { domain, ms } = coolDown;
   assert(!cooling.has(domain), `domain ${domain} cools down twice`);
-  cooling.set(domain, { coolDown, until: time.nowMs + ms, opening: false });
+  const begun: Cooling = { coolDown, until: time.nowMs + ms, dueAt: Infinity };
+  cooling.set(domain, begun);
+  setDue(coolingDue, begun, begun.until);
 }
 
 /** What is left of the cool-down of `domain`, in whole milliseconds; 0 for none. */
@@ -45,15 +49,21 @@ export function coolDownLeftMs({ time, leadership }: Context, domain: Domain): n
 /** Opens what is due. Called at each tick. */
 export function scanCoolDowns(context: Context, leadership: Leadership): void {
   const { nowMs, unixMs } = context.time;
-  const due = [...leadership.cooling.values()].filter(({ until, opening }) => !opening && until <= nowMs);
-  const ends = due.map((cooling) => {
-    const { domain, since } = cooling.coolDown;
-    return { cooling, domain, since, detached: detachedBefore(context, leadership, nameOf(domain)) };
-  });
-  for (const batch of batches(ends, ({ domain, detached }) => 24 + domain.length + 38 * detached.length)) {
-    const domains = batch.map(({ domain, since, detached }) => ({ domain, since, detached }));
+  const parts = freeingBatches(
+    context,
+    leadership,
+    takeDue(leadership.coolingDue, nowMs),
+    ({ coolDown }) => coolDown.domain,
+    ({ coolDown }) => 24 + coolDown.domain.length,
+  );
+  for (const part of parts) {
+    const domains = part.map(({ item: { coolDown }, detached }) => {
+      const { domain, since } = coolDown;
+      return { domain, since, detached };
+    });
     const command = { type: 'endCoolDown', term: leadership.term, domains, atUnixMs: unixMs } as const;
-    if (proposeInternal(context, leadership, command) === undefined) continue;
-    for (const { cooling } of batch) cooling.opening = true;
+    const frees = part.map(({ name }) => name);
+    if (proposeInternal(context, leadership, command, { frees }) !== undefined) continue;
+    for (const { item } of part) setDue(leadership.coolingDue, item, nowMs + RETRY_MS);
   }
 }

@@ -6,7 +6,7 @@ import type { EndedView } from '../../src/base/api.js';
 import type { Domain, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
-import type { Command, CommandOf, LeaseKey } from '../../src/lease/commands.js';
+import type { Command, CommandOf, LeaseKey, Passing } from '../../src/lease/commands.js';
 import type {
   Asked,
   CoolDown,
@@ -21,11 +21,6 @@ import type {
 import { BASE } from './kit.js';
 
 type Reason = FinishedRequest['reason'];
-/** Who is passed over when `name` is handed over. */
-interface Freed {
-  readonly name: Domain;
-  readonly detached: readonly RequestId[];
-}
 const DONE: Result = { type: 'done' };
 
 export class Model {
@@ -149,7 +144,7 @@ export class Model {
     if (waiter !== undefined) this.leave(waiter, 'withdrawn');
     if (lease !== undefined) {
       this.end(lease, 'withdrawn');
-      this.handOver([{ name, detached }], atUnixMs);
+      this.handOver([name], [{ detached }], atUnixMs);
     }
     return { type: 'withdrawn' };
   }
@@ -164,7 +159,7 @@ export class Model {
     }
     if (lease !== undefined) {
       this.end(lease, 'released');
-      this.handOver([{ name: bare(lease.domain), detached: command.detached }], command.atUnixMs);
+      this.handOver([bare(lease.domain)], [command], command.atUnixMs);
     }
     return { type: 'released', released: true, ended: undefined };
   }
@@ -175,52 +170,53 @@ export class Model {
       return { type: 'forceReleased', released: false, currentToken: this.current(command.domain) };
     }
     this.end(lease, 'force_released', command.by, command.note);
-    this.handOver([{ name: bare(lease.domain), detached: command.detached }], command.atUnixMs);
+    this.handOver([bare(lease.domain)], [command], command.atUnixMs);
     return { type: 'forceReleased', released: true, currentToken: ZERO_REVISION };
   }
 
   private expire({ leases, atUnixMs }: CommandOf<'expire'>): void {
-    const freed: Freed[] = [];
+    const freed: Domain[] = [];
     for (const key of leases) {
       const lease = this.live(key);
       if (lease?.version !== key.version) continue;
       this.end(lease, 'expired');
       const { domain, coolDownMs: ms } = lease;
       if (ms > 0) this.coolDowns.push({ domain, since: this.revision, ms });
-      else freed.push({ name: bare(domain), detached: key.detached });
+      else freed.push(bare(domain));
     }
-    this.handOver(freed, atUnixMs);
+    this.handOver(freed, leases, atUnixMs);
   }
 
   private endWait({ waits, atUnixMs }: CommandOf<'endWait'>): void {
-    const freed: Freed[] = [];
-    for (const { requestId, detached } of waits) {
+    const freed: Domain[] = [];
+    for (const { requestId } of waits) {
       const waiter = this.waiters.find((one) => one.requestId === requestId);
       if (waiter !== undefined) this.leave(waiter, 'left_queue');
       const lease = this.leases.find((one) => one.requestId === requestId);
       if (lease === undefined) continue;
       this.end(lease, 'left_queue');
-      freed.push({ name: bare(lease.domain), detached });
+      freed.push(bare(lease.domain));
     }
-    this.handOver(freed, atUnixMs);
+    this.handOver(freed, waits, atUnixMs);
   }
 
   private endCoolDown({ domains, atUnixMs }: CommandOf<'endCoolDown'>): void {
-    const freed: Freed[] = [];
-    for (const { domain, since, detached } of domains) {
+    const freed: Domain[] = [];
+    for (const { domain, since } of domains) {
       const closed = this.coolDowns.find((one) => one.domain === domain && one.since === since);
       if (closed === undefined) continue;
       this.coolDowns = this.coolDowns.filter((one) => one !== closed);
-      freed.push({ name: bare(domain), detached });
+      freed.push(bare(domain));
     }
-    this.handOver(freed, atUnixMs);
+    this.handOver(freed, domains, atUnixMs);
   }
 
-  private handOver(freed: readonly Freed[], atUnixMs: number): void {
+  /** Whoever is in one of the lists is passed over. */
+  private handOver(freed: readonly Domain[], lists: readonly Passing[], atUnixMs: number): void {
     if (this.holding) return;
-    for (const { name, detached } of freed) {
+    for (const name of freed) {
       for (const place of this.free(name, 1)) {
-        const waiter = this.queue(name).find((one) => !detached.includes(one.requestId));
+        const waiter = this.queue(name).find((one) => !lists.some((list) => list.detached.includes(one.requestId)));
         if (waiter !== undefined) this.grantWaiter(place, waiter, atUnixMs);
       }
     }

@@ -64,7 +64,7 @@ describe('a release that hands over while an EndWait is on its way (F7)', () => 
     'to a caller whose wait is over: told so, and not "queued" when its hold ends meanwhile (healed at %i ms)',
     async (healedAt) => {
       // Held until 1 200 ms.
-      const made = await releaseBeforeEndWait(false, 1_550);
+      const made = await releaseBeforeEndWait(false, 1_450);
       const { cluster, leader, first, second } = made;
       await cluster.run(first.call.sentAt + healedAt - cluster.now);
       cluster.heal();

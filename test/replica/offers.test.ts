@@ -41,7 +41,7 @@ describe('the call of a waiter for whom the domain is free', () => {
   it('is not told `queued` when its hold ends while its entry is on its way', async () => {
     const { cluster, leader, first } = await freeAndCut(['w']);
     // Held for 350 ms.
-    callAgain(cluster, leader, first, 600);
+    callAgain(cluster, leader, first, 467);
     await cluster.run(380);
     cluster.heal();
     await grantOf(cluster, first.call);
@@ -105,7 +105,9 @@ describe('a call that comes back while the entry that passes it over is on its w
     cluster.cancel(waiting.call);
     cluster.cut(leader, ...followers);
     const opening = (): boolean =>
-      [...(cluster.replica(leader).context.leadership?.cooling.values() ?? [])].some((each) => each.opening);
+      [...(cluster.replica(leader).context.leadership?.pending.values() ?? [])].some(
+        ({ command }) => command.type === 'endCoolDown',
+      );
     await cluster.until('the EndCoolDown', opening, 400);
     callAgain(cluster, leader, waiting);
     await cluster.run(5);
