@@ -4,7 +4,8 @@
  */
 import { assert } from '../base/assert.js';
 import type { Domain } from '../base/ids.js';
-import { coolDowns } from '../lease/lookup.js';
+import { coolDowns, slotsOf } from '../lease/lookup.js';
+import { freePlace, slotDomain } from '../lease/slots.js';
 import type { Applied, CoolDown } from '../lease/types.js';
 import { setDue, takeDue } from './due.js';
 import type { Due } from './due.js';
@@ -40,10 +41,19 @@ function beginCooling({ time }: Context, { cooling, coolingDue }: Leadership, co
   setDue(coolingDue, begun, begun.until);
 }
 
-/** What is left of the cool-down of `domain`, in whole milliseconds; 0 for none. */
-export function coolDownLeftMs({ time, leadership }: Context, domain: Domain): number {
-  const cooling = leadership?.cooling.get(domain);
-  return cooling === undefined ? 0 : Math.max(0, Math.ceil(cooling.until - time.nowMs));
+/**
+ * What is left of the cool-down of `domain`, in whole milliseconds; of a counting name without a free slot, until the first
+ * closed one opens. 0 for none, and where no leader measures it.
+ */
+export function coolDownLeftMs({ time, lease, leadership }: Context, domain: Domain): number {
+  const cooling = leadership?.cooling;
+  if (cooling === undefined || cooling.size === 0 || freePlace(lease, domain) !== undefined) return 0;
+  const slots = slotsOf(lease, domain);
+  let until = cooling.get(domain)?.until ?? Infinity;
+  for (let number = 0; number < (slots ?? 0); number++) {
+    until = Math.min(until, cooling.get(slotDomain(domain, number))?.until ?? Infinity);
+  }
+  return until === Infinity ? 0 : Math.max(0, Math.ceil(until - time.nowMs));
 }
 
 /** Opens what is due. Called at each tick. */

@@ -105,12 +105,14 @@ export class Model {
     if (place === undefined) return this.join(command);
     const begins = counts === undefined && slots > 1;
     const { countingNames: limit } = this.limits;
-    if (begins && this.counting.length >= limit) {
-      return { type: 'overQuota', of: 'this cluster', what: 'counting names', limit };
-    }
-    const refusal = this.overQuota('leases', this.leases, command);
+    const { principal } = command;
+    const left = limit - this.counting.length;
+    const own = this.counting.filter((one) => one.principal === principal).length;
+    if (begins && left <= 0) return { type: 'overQuota', of: 'this cluster', what: 'counting names', limit };
+    if (begins && own >= left) return { type: 'overQuota', of: principal, what: 'counting names', limit: own };
+    const refusal = this.overLeases(command) ?? this.overPrefix('leases', this.leases, command);
     if (refusal !== undefined) return refusal;
-    if (begins) this.counting.push({ name, slots });
+    if (begins) this.counting.push({ name, slots, principal });
     return { type: 'granted', lease: this.grant(place, command, command.atUnixMs) };
   }
 
@@ -119,12 +121,14 @@ export class Model {
     const { domain: name, requestId, holder, metadata, ttlMs, coolDownMs, slots, waitMs, owner, principal } = command;
     const current = this.inTheWay(name);
     if (waitMs === 0) {
-      const closed = current === undefined && this.coolDowns.some((one) => one.domain === name);
-      return this.refused(name, this.holding ? 'recovering' : closed ? 'cool_down' : 'held');
+      return this.refused(name, this.holding ? 'recovering' : current === undefined ? 'cool_down' : 'held');
     }
     if (slots > 1 && this.slotsOf(name) === undefined) return this.refused(name, 'recovering');
     if (this.queue(name).length >= this.limits.queue) return this.refused(name, 'queue_full');
-    const refusal = this.overQuota('waiters', this.waiters, command);
+    const refusal =
+      this.overPrincipal('waiters', this.waiters, this.limits.waitersPerPrincipal, command) ??
+      this.overLeases(command) ??
+      this.overPrefix('waiters', this.waiters, command);
     if (refusal !== undefined) return refusal;
     const waiter: Waiter = {
       ...{ domain: name, requestId, holder, metadata, ttlMs, coolDownMs, slots, waitMs, owner, principal },
@@ -242,15 +246,26 @@ export class Model {
     return { type: 'notGranted', reason, current: this.inTheWay(name) };
   }
 
-  private overQuota(
+  private overLeases(command: CommandOf<'acquire'>): Result | undefined {
+    const both = [...this.leases, ...this.waiters];
+    return this.overPrincipal('leases and waiters', both, this.limits.leasesPerPrincipal, command);
+  }
+
+  private overPrincipal(
+    what: 'waiters' | 'leases and waiters',
+    all: readonly (Lease | Waiter)[],
+    limit: number,
+    { principal }: { readonly principal: string },
+  ): Result | undefined {
+    const own = all.filter((one) => one.principal === principal).length;
+    return own >= limit ? { type: 'overQuota', of: principal, what, limit } : undefined;
+  }
+
+  private overPrefix(
     what: 'leases' | 'waiters',
     all: readonly (Lease | Waiter)[],
-    { domain, principal }: { readonly domain: Domain; readonly principal: string },
+    { domain }: { readonly domain: Domain },
   ): Result | undefined {
-    const limit = what === 'leases' ? this.limits.leasesPerPrincipal : this.limits.waitersPerPrincipal;
-    if (all.filter((one) => one.principal === principal).length >= limit) {
-      return { type: 'overQuota', of: principal, what, limit };
-    }
     for (const { prefix, [what]: most } of this.limits.prefixes) {
       const below = all.filter((one) => one.domain.startsWith(prefix)).length;
       if (domain.startsWith(prefix) && below >= most) {

@@ -104,7 +104,7 @@ describe('a queued call', () => {
     await granted(cluster, leader, acquireOf('p/1'));
     expect(await refusal('p/2')).toBe('prefix p/ has as many leases as it may: 1');
     await granted(cluster, leader, acquireOf('q'));
-    expect(await refusal('r')).toBe('addr:test has as many leases as it may: 2');
+    expect(await refusal('r')).toBe('addr:test has as many leases and waiters as it may: 2');
   });
 });
 
