@@ -154,6 +154,18 @@ export const FIELDS: { readonly [K in keyof NodeConfig]: Field<NodeConfig[K]> } 
     fallback: 'info',
     about: 'least level that is logged; audit lines always are',
   },
+  auditGrants: {
+    kind: 'boolean',
+    schema: boolean,
+    fallback: false,
+    about: 'write an audit line for each grant, too; for losses and forced releases there always is one',
+  },
+  auditReleases: {
+    kind: 'boolean',
+    schema: boolean,
+    fallback: false,
+    about: 'write an audit line for each release and withdrawal, too',
+  },
 };
 
 /** The names of {@link FIELDS}, in the order of the documentation. */

@@ -46,4 +46,8 @@ export interface NodeConfig {
   readonly defaultTtlMs: number;
   /** Least level that is logged; audit lines always are. Default info. */
   readonly logLevel: LogLevel;
+  /** Whether this node, while it leads, writes an audit line for each grant. Default false. */
+  readonly auditGrants: boolean;
+  /** Whether this node, while it leads, writes an audit line for each release and withdrawal. Default false. */
+  readonly auditReleases: boolean;
 }

@@ -45,6 +45,7 @@ export async function runNode(config: NodeConfig): Promise<number> {
           stack: ending.error.stack ?? '',
         },
       );
+      log.flushNow();
       process.exit(EXIT[ending.type]);
     }
     finish(ending);
@@ -70,6 +71,7 @@ export async function runNode(config: NodeConfig): Promise<number> {
     const ending = await ended;
     if (ending.type === 'refused') log.error(ending.message);
     else log.info('stopped');
+    await log.flush();
     // Open sockets of a refused node must not keep the process.
     if (ending.type === 'refused') process.exit(EXIT.refused);
     return EXIT.stopped;

@@ -217,8 +217,9 @@ export class Node {
         setImmediate(turn);
       },
       observer: {
-        log: ({ level, message, fields }) => {
-          this.#log[level](message, fields);
+        log: ({ level, message, fields, detail }) => {
+          if (level === 'audit') this.#log.audit(message, fields, detail);
+          else this.#log[level](message, fields);
         },
         serving: ({ serving, leader }) => {
           this.#log.info(serving ? 'serving' : 'not serving', leader === undefined ? {} : { leader });
@@ -301,6 +302,7 @@ export class Node {
 
   #replicaOptions(directory: DirectoryId): ReplicaOptions {
     const { nodeId: node, heartbeatMs, electionMinMs, electionMaxMs, tickMs, diskFloorBytes } = this.#config;
+    const { auditGrants, auditReleases } = this.#config;
     return {
       self: { node, directory },
       addresses: addressesOf(this.#config),
@@ -320,6 +322,8 @@ export class Node {
       logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
       maxHeldCalls: MAX_HELD_CALLS,
       waiterGraceMs: WAITER_GRACE_MS,
+      auditGrants,
+      auditReleases,
       seed: randomBytes(4).readUInt32LE(),
     };
   }

@@ -60,6 +60,8 @@ describe('a good configuration', () => {
       electionMaxMs: 1_000,
       defaultTtlMs: 15_000,
       logLevel: 'info',
+      auditGrants: false,
+      auditReleases: false,
     });
   });
 

@@ -50,6 +50,8 @@ async function loneNode(): Promise<NodeConfig> {
     electionMaxMs: 1_000,
     defaultTtlMs: 15_000,
     logLevel: 'error',
+    auditGrants: false,
+    auditReleases: false,
   };
 }
 
