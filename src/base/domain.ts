@@ -22,6 +22,13 @@ export function domainFault(text: string): string | undefined {
   return undefined;
 }
 
+/** What is wrong with `text` as the beginning of domains' names, or undefined when some domain can begin so. */
+export function prefixFault(text: string): string | undefined {
+  if (text === '') return 'must not be empty';
+  // A prefix ends anywhere, also behind a slash: with one more letter it has to be a domain.
+  return domainFault(text.length < MAX_DOMAIN_BYTES && text.endsWith('/') ? `${text}x` : text);
+}
+
 /** As {@link domainFault} for what a lease may be of: a domain, or a slot `name#k` of a counting name (F12). */
 export function leasedDomainFault(text: string): string | undefined {
   const slot = SLOT.exec(text);

@@ -54,6 +54,7 @@ export async function runNode(config: NodeConfig): Promise<number> {
   log.info('starting', {
     ...config,
     members: config.members.map(({ nodeId, peerAddress }) => `${nodeId}=${peerAddress}`).join(','),
+    prefixQuotas: config.prefixQuotas.map((each) => `${each.prefix}=${each.leases}/${each.waiters}`).join(','),
   });
   const stop = (): void => {
     node.stop();

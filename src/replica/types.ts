@@ -251,6 +251,8 @@ export interface ReplicaOptions {
   readonly logKeepTransferBytes: number;
   readonly maxHeldCalls: number;
   readonly waiterGraceMs: number;
+  /** What this member is configured with; the state says what counts. */
+  readonly limits: StateLimits;
   /** Audit lines for grants, and for releases and withdrawals; those for losses there are always. */
   readonly auditGrants: boolean;
   readonly auditReleases: boolean;

@@ -36,6 +36,7 @@ const LIMITS = {
   logKeepTransferBytes: 1_000_000,
   maxHeldCalls: 100,
   waiterGraceMs: 5_000,
+  limits: STATE_LIMITS,
   auditGrants: false,
   auditReleases: false,
 };
