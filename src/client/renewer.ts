@@ -95,6 +95,13 @@ export class Renewer {
     return kept.state;
   }
 
+  /** Milliseconds from now to the safe deadline; 0 when the lease is over. May find that it is lost, as {@link look}. */
+  leftMs(kept: Kept): number {
+    const state = this.look(kept);
+    if (state.type !== 'held' && state.type !== 'jeopardy') return 0;
+    return Math.max(0, leftMs(state.sentAt, kept.ttlMs, this.#ports.timeline.now()));
+  }
+
   /** The holder gives the lease back: it is not renewed again. False when it was over already, then nothing is to be sent. */
   release(kept: Kept): boolean {
     const before = this.look(kept);

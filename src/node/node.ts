@@ -21,7 +21,9 @@ import {
   STATE_LIMITS,
   WAITER_GRACE_MS,
 } from '../base/limits.js';
+import type { StateLimits } from '../lease/types.js';
 import { createForming, FORMAT } from '../replica/forming.js';
+import { limitsAlarm } from '../replica/limits.js';
 import type { Store } from '../replica/ports.js';
 import { createReplica } from '../replica/replica.js';
 import type { Event, Genesis, Hello, ReplicaOptions, Time } from '../replica/types.js';
@@ -170,7 +172,7 @@ export class Node {
       form,
       floor: floor === 0 ? undefined : floor,
       holdMs,
-      limits: STATE_LIMITS,
+      limits: limitsOf(this.#config),
       incarnation: hexId() as Incarnation,
       genesis,
     });
@@ -207,6 +209,8 @@ export class Node {
     const { cluster, nodeId: node, tickMs } = this.#config;
     this.#waitingFor = [];
     this.#warnOfMembers(genesis);
+    const otherLimits = limitsAlarm(limitsOf(this.#config), store.loaded.summary.limits);
+    if (otherLimits !== undefined) this.#log.warn(otherLimits);
     const replica = createReplica(this.#replicaOptions(directory), commandCodec, store.loaded);
     const executor = createExecutor(replica, {
       store,
@@ -217,8 +221,9 @@ export class Node {
         setImmediate(turn);
       },
       observer: {
-        log: ({ level, message, fields }) => {
-          this.#log[level](message, fields);
+        log: ({ level, message, fields, detail }) => {
+          if (level === 'audit') this.#log.audit(message, fields, detail);
+          else this.#log[level](message, fields);
         },
         serving: ({ serving, leader }) => {
           this.#log.info(serving ? 'serving' : 'not serving', leader === undefined ? {} : { leader });
@@ -301,6 +306,7 @@ export class Node {
 
   #replicaOptions(directory: DirectoryId): ReplicaOptions {
     const { nodeId: node, heartbeatMs, electionMinMs, electionMaxMs, tickMs, diskFloorBytes } = this.#config;
+    const { auditGrants, auditReleases } = this.#config;
     return {
       self: { node, directory },
       addresses: addressesOf(this.#config),
@@ -320,6 +326,9 @@ export class Node {
       logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
       maxHeldCalls: MAX_HELD_CALLS,
       waiterGraceMs: WAITER_GRACE_MS,
+      limits: limitsOf(this.#config),
+      auditGrants,
+      auditReleases,
       seed: randomBytes(4).readUInt32LE(),
     };
   }
@@ -335,6 +344,11 @@ function hexId(): string {
 
 function addressesOf({ members }: NodeConfig): ReplicaOptions['addresses'] {
   return members.map(({ nodeId, peerAddress }) => ({ node: nodeId, peerAddress }));
+}
+
+/** The limits with which a new history of this configuration begins. */
+function limitsOf({ queueLimit, leasesPerPrincipal, waitersPerPrincipal, prefixQuotas }: NodeConfig): StateLimits {
+  return { ...STATE_LIMITS, queue: queueLimit, leasesPerPrincipal, waitersPerPrincipal, prefixes: prefixQuotas };
 }
 
 function textOf(error: unknown): string {

@@ -44,6 +44,25 @@ describe('a lease', () => {
     expect(losses).toHaveLength(1);
   });
 
+  test('leftMs: until the safe deadline of the last confirmed call; 0 when it is over', async () => {
+    const { time, net, lease } = await leaseOf();
+    const safe = TTL - 0.01 * TTL - 0.02 * TTL;
+    expect(lease.leftMs()).toBeLessThanOrEqual(safe);
+    expect(lease.leftMs()).toBeGreaterThan(safe - 100);
+    await time.run(10 * TTL);
+    // Renewed after a third of the TTL.
+    expect(lease.leftMs()).toBeGreaterThan(safe - TTL / 3 - 100);
+    net.answer = () => undefined;
+    const before = lease.leftMs();
+    await time.run(2_000);
+    expect(lease.leftMs()).toBe(before - 2_000);
+    await time.run(TTL);
+    expect(lease.leftMs()).toBe(0);
+    const { time: again, lease: released } = await leaseOf();
+    await within(again, 100, released.release());
+    expect(released.leftMs()).toBe(0);
+  });
+
   test('ended by the cluster: lost with the reason, and no Release', async () => {
     const { time, net, lease, losses } = await leaseOf();
     const answer = net.answer;
