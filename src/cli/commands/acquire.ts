@@ -5,7 +5,7 @@ import { MAX_SLOTS } from '../../base/domain.js';
 import type { Domain, RequestId } from '../../base/ids.js';
 import { DEFAULT_TTL_MS, MAX_COOL_DOWN_MS, MAX_HOLDER_BYTES, MAX_TTL_MS, MAX_WAIT_MS } from '../../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../../base/revision.js';
-import { FencepostError } from '../../client/errors.js';
+import { FencepostError, retold } from '../../client/errors.js';
 import type { Cluster } from '../cluster.js';
 import type { CommandSpec } from '../command.js';
 import { CLUSTER_OPTIONS, readEndpoints, withCluster } from '../endpoints.js';
@@ -121,9 +121,7 @@ async function greatestRevision(cluster: Cluster, domain: Domain): Promise<Revis
     return header?.revision ?? ZERO_REVISION;
   } catch (error) {
     // Whatever became of this call, nothing was asked for yet.
-    throw error instanceof FencepostError
-      ? new FencepostError(error.code, error.message, { outcome: 'not-done', cause: error })
-      : error;
+    throw error instanceof FencepostError ? retold(error, error.message, { outcome: 'not-done', cause: error }) : error;
   }
 }
 
