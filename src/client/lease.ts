@@ -36,8 +36,9 @@ export interface Lease extends LeaseInfo, AsyncDisposable {
   leftMs(): number;
   /**
    * Ends the lease, so that the next one gets the domain at once. Call it when the work is done and not before; a
-   * repeated call, or one for a lost lease, does nothing. Never rejects: when no node can be reached in time, the lease
-   * ends by itself one TTL after its last renewal.
+   * repeated call, or one for a lost lease, does nothing. Never rejects, and takes at most `callTimeoutMs`: when no node
+   * can be reached for so long, it is tried on in the background until the lease has ended by itself, one TTL after its
+   * last renewal.
    */
   release(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import { COMMANDS } from '../../src/cli/program.js';
-import { FencepostError } from '../../src/client/errors.js';
+import { errorWith } from '../../src/client/errors.js';
 import { NOTHING, run } from './kit.js';
 import { domainAnswer } from '../support/answers.js';
 
@@ -154,6 +154,6 @@ describe('errors of the cluster', () => {
   });
 
   it('are faults of usage when the server says so', async () => {
-    expect((await run('get a', () => new FencepostError('INVALID_REQUEST', 'x'))).code).toBe(2);
+    expect((await run('get a', () => errorWith('INVALID_REQUEST', 'x'))).code).toBe(2);
   });
 });

@@ -3,7 +3,7 @@ import type { AcquireAnswer } from '../../base/api.js';
 import type { Domain, RequestId } from '../../base/ids.js';
 import { DEFAULT_TTL_MS } from '../../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../../base/revision.js';
-import { FencepostError } from '../../client/errors.js';
+import { FencepostError, retold } from '../../client/errors.js';
 import { ACQUIRE_OPTIONS, readAsked } from '../acquire-options.js';
 import type { Cluster } from '../cluster.js';
 import type { CommandSpec } from '../command.js';
@@ -78,9 +78,7 @@ async function greatestRevision(cluster: Cluster, domain: Domain): Promise<Revis
     return header?.revision ?? ZERO_REVISION;
   } catch (error) {
     // Whatever became of this call, nothing was asked for yet.
-    throw error instanceof FencepostError
-      ? new FencepostError(error.code, error.message, { outcome: 'not-done', cause: error })
-      : error;
+    throw error instanceof FencepostError ? retold(error, error.message, { outcome: 'not-done', cause: error }) : error;
   }
 }
 
