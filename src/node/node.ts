@@ -20,6 +20,7 @@ import {
   MAX_UNCOMMITTED_BYTES,
   STATE_LIMITS,
   WAITER_GRACE_MS,
+  WATCH_LIMITS,
 } from '../base/limits.js';
 import { createForming, FORMAT } from '../replica/forming.js';
 import type { Store } from '../replica/ports.js';
@@ -320,6 +321,7 @@ export class Node {
       logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
       maxHeldCalls: MAX_HELD_CALLS,
       waiterGraceMs: WAITER_GRACE_MS,
+      watch: WATCH_LIMITS,
       seed: randomBytes(4).readUInt32LE(),
     };
   }

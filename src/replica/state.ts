@@ -15,6 +15,7 @@ import type { Cooling } from './cooling.js';
 import type { CommandCodec } from './ports.js';
 import type { CallId, CallResult, Effect, Genesis, Principal, ReplicaOptions, Time } from './types.js';
 import type { Waits } from './waiting.js';
+import type { Watching } from './watching.js';
 
 /** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
 export interface EntryCall {
@@ -162,6 +163,7 @@ export interface Context {
   readonly outgoing: Map<string, Outgoing>;
   readonly cuts: CutState;
   readonly watchdog: WatchdogState;
+  readonly watching: Watching;
   /** Free bytes; undefined until first reported. */
   diskFree: number | undefined;
   /** Alarms by name, one line each. */

@@ -15,6 +15,7 @@ import {
   MAX_UNCOMMITTED_BYTES,
   TICK_MS,
   WAITER_GRACE_MS,
+  WATCH_LIMITS,
 } from '../../src/base/limits.js';
 import type { Member } from '../../src/raft/types.js';
 import type { Genesis, ReplicaOptions } from '../../src/replica/types.js';
@@ -40,5 +41,6 @@ export function defaultOptions(self: Member, genesis: Genesis): Omit<ReplicaOpti
     logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
     maxHeldCalls: MAX_HELD_CALLS,
     waiterGraceMs: WAITER_GRACE_MS,
+    watch: WATCH_LIMITS,
   };
 }
