@@ -86,7 +86,7 @@ export const ERRORS = {
     outcome: 'not-done',
     retryDelayMs: 500,
     remedy:
-      'The node has not applied the revision from which the watch starts: watch from another node. If all say so, that revision is of another cluster or history: List, then watch from there.',
+      'The node has not applied the revision at which the watch starts: watch from another node. If all say so, it is of another cluster or history: List, then watch from there.',
   },
   OVERLOADED: {
     code: RESOURCE_EXHAUSTED,

@@ -29,6 +29,7 @@ import type { Event, Genesis, Hello, ReplicaOptions, Time } from '../replica/typ
 import { CallTable } from '../server/call-table.js';
 import { createClientServer } from '../server/client-server.js';
 import type { ClientServer } from '../server/client-server.js';
+import { WatchTable } from '../server/watch-table.js';
 import { storeGenesis } from '../storage/begin.js';
 import { inspectDirectory, prepareDirectory } from '../storage/directory.js';
 import { diskFree } from '../storage/free-space.js';
@@ -66,6 +67,7 @@ export class Node {
   readonly #end: (ending: Ending) => void;
   readonly #boot = hexId() as BootId;
   readonly #calls = new CallTable();
+  readonly #watches = new WatchTable();
   readonly #server: ClientServer;
   readonly #transport: Transport;
   #directory: DirectoryId | undefined;
@@ -92,7 +94,15 @@ export class Node {
     const { nodeId: node, cluster } = config;
     this.#server = createClientServer(
       config.clientAddress,
-      { node, cluster, version, limits, calls: this.#calls, waitingFor: () => this.#waitingFor },
+      {
+        node,
+        cluster,
+        version,
+        limits,
+        calls: this.#calls,
+        watches: this.#watches,
+        waitingFor: () => this.#waitingFor,
+      },
       (error) => {
         if (error instanceof AssertionFailed) this.#end({ type: 'defect', error });
         else log.error('a call failed in an unexpected way', { error: String(error) });
@@ -213,6 +223,7 @@ export class Node {
       store,
       peers: this.#transport,
       clients: this.#calls,
+      watchers: this.#watches,
       time,
       schedule: (turn) => {
         setImmediate(turn);
@@ -247,6 +258,7 @@ export class Node {
     };
     this.#transport.activate(hello);
     this.#calls.attach(dispatch);
+    this.#watches.attach(dispatch);
     this.#timers.push(
       startTicker(tickMs, () => performance.now(), dispatch),
       this.#watchDisk(dispatch),

@@ -109,7 +109,7 @@ function sendPart(context: Context, watcher: Watcher, of: RevisionChanges, skip:
   let read = skip;
   for (; read < of.changes.length; read++) {
     const change = of.changes[read];
-    if (change === undefined || !change.domain.startsWith(watcher.prefix)) continue;
+    if (!change?.domain.startsWith(watcher.prefix)) continue;
     const more = bytesOf(change);
     if (bytes > 0 && bytes + more > context.options.watch.messageBytes) break;
     events.push(changeView(of.revision, change));
