@@ -8,8 +8,17 @@ import { Timeline } from './clock.js';
 import { FencepostError, NotGrantedError } from './errors.js';
 import { holdLease } from './lease.js';
 import type { Lease } from './lease.js';
-import { acquireSettings, checkedDomain, checkedLease, checkedNode, clientSettings } from './options.js';
-import type { AcquireOptions, ClientSettings, ConnectOptions } from './options.js';
+import { observe } from './observe.js';
+import type { Observation, ObservePorts } from './observe.js';
+import {
+  acquireSettings,
+  checkedDomain,
+  checkedLease,
+  checkedNode,
+  clientSettings,
+  observeSettings,
+} from './options.js';
+import type { AcquireOptions, ClientSettings, ConnectOptions, ObserveOptions } from './options.js';
 import { Renewer } from './renewer.js';
 import type { Kept, RenewReply } from './renewer.js';
 import type { Surroundings } from './surroundings.js';
@@ -17,6 +26,7 @@ import { Transport } from './transport.js';
 import type { AnswerTo, CallOutcome } from './transport.js';
 import { domainInfo, domainSummary, leaseInfo, tokenState } from './views.js';
 import type { DomainInfo, DomainSummary, TokenState } from './views.js';
+import type { OpenWatch } from './watch-channel.js';
 
 /** What one endpoint says of itself and of the cluster, or why it says nothing. */
 export type NodeStatus =
@@ -51,10 +61,12 @@ export class Client implements AsyncDisposable {
   readonly #background = new Set<Promise<unknown>>();
   readonly #acquiring = new Map<AbortController, Promise<unknown>>();
   readonly #acquirePorts: AcquirePorts;
+  readonly #closed = new AbortController();
+  readonly #observePorts: ObservePorts;
   #closing: Promise<void> | undefined;
 
   /** Use `connect`. */
-  constructor(options: ConnectOptions, surroundings: Surroundings, open: OpenChannel) {
+  constructor(options: ConnectOptions, surroundings: Surroundings, open: OpenChannel, openWatch: OpenWatch) {
     this.#settings = clientSettings(options);
     this.#surroundings = surroundings;
     this.#timeline = new Timeline(surroundings.clocks);
@@ -76,6 +88,14 @@ export class Client implements AsyncDisposable {
         this.#background.add(work);
         surface(work.finally(() => this.#background.delete(work)));
       },
+    };
+    this.#observePorts = {
+      endpoints: this.#settings.endpoints,
+      open: openWatch,
+      timeline: this.#timeline,
+      surroundings,
+      giveUpMs: this.#settings.callTimeoutMs,
+      closed: this.#closed.signal,
     };
   }
 
@@ -155,6 +175,16 @@ export class Client implements AsyncDisposable {
     return domainInfo(await this.request({ type: 'get', domain: checkedDomain(domain), freshness }));
   }
 
+  /**
+   * What happens to domains whose names begin with `prefix` (as bytes; '' for all), each change once and in order, whatever
+   * becomes of single nodes. To mirror a state: begin to observe, take the first observation, then `list`; from there on go
+   * by the tokens. Throws `CompactedError` when changes were missed for good (an observer that is too slow, or a `from` too
+   * long ago), and {@link FencepostError} when no node has served for `callTimeoutMs`. Has a connection of its own.
+   */
+  observe(prefix = '', options: ObserveOptions = {}): AsyncGenerator<Observation, void, undefined> {
+    return observe(this.#observePorts, observeSettings(prefix, options));
+  }
+
   /** Asks every endpoint about itself, all at once; one that does not answer within two seconds comes with its error. */
   async status(): Promise<NodeStatus[]> {
     return Promise.all(
@@ -206,6 +236,7 @@ export class Client implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const closed = new FencepostError('CLOSED', 'The client was closed.');
+    this.#closed.abort();
     for (const abort of this.#acquiring.keys()) abort.abort(closed);
     const releases = this.#renewer
       .kept()

@@ -12,6 +12,8 @@ const CLIENT_ERRORS = {
   LEASE_LOST: { retryable: false, outcome: 'not-done' },
   /** Every reachable node belongs to an older history of the cluster than one that this client has seen. */
   OLD_CLUSTER: { retryable: false, outcome: 'unknown' },
+  /** What was to be observed lies before what the cluster keeps of its changes: list what there is, and observe from now. */
+  COMPACTED: { retryable: false, outcome: 'not-done' },
   /** The caller's own `signal` ended the call. */
   ABORTED: { retryable: false, outcome: 'unknown' },
   /** The client was closed. */
@@ -117,5 +119,21 @@ export class LeaseLostError extends FencepostError {
     this.domain = domain;
     this.token = token;
     this.ended = ended;
+  }
+}
+
+/** Changes were missed that no node keeps any more. Nobody can say what they were. Code `COMPACTED`. */
+export class CompactedError extends FencepostError {
+  override readonly name = 'CompactedError';
+  /** The oldest revision from which changes can be observed. */
+  readonly oldestRevision: bigint;
+
+  constructor(from: bigint, oldestRevision: bigint, why: string) {
+    super(
+      'COMPACTED',
+      `The changes from revision ${from} on are not kept any more (${why}); the oldest that are begin at ${oldestRevision}. ` +
+        'List what there is, and observe from then on.',
+    );
+    this.oldestRevision = oldestRevision;
   }
 }

@@ -1,6 +1,7 @@
 /** The main export of the package: the client. */
 import { Client } from './client.js';
 import { openGrpcChannel } from './grpc-channel.js';
+import { openGrpcWatch } from './grpc-watch.js';
 import type { ConnectOptions } from './options.js';
 import { systemSurroundings } from './surroundings.js';
 
@@ -9,13 +10,14 @@ import { systemSurroundings } from './surroundings.js';
  * does not fail when no node is there. Throws `INVALID_OPTIONS`, with every fault, when an option is wrong.
  */
 export function connect(options: ConnectOptions): Client {
-  return new Client(options, systemSurroundings(), openGrpcChannel);
+  return new Client(options, systemSurroundings(), openGrpcChannel, openGrpcWatch);
 }
 
 export type { Freshness } from '../base/api.js';
 export type { Client, NodeStatus } from './client.js';
-export { FencepostError, LeaseLostError, NotGrantedError } from './errors.js';
+export { CompactedError, FencepostError, LeaseLostError, NotGrantedError } from './errors.js';
 export type { ErrorCode } from './errors.js';
 export type { Lease } from './lease.js';
-export type { AcquireOptions, ConnectOptions } from './options.js';
-export type { DomainInfo, DomainSummary, EndInfo, LeaseInfo, TokenState, WaiterInfo } from './views.js';
+export type { Observation } from './observe.js';
+export type { AcquireOptions, ConnectOptions, ObserveOptions } from './options.js';
+export type { DomainChange, DomainInfo, DomainSummary, EndInfo, LeaseInfo, TokenState, WaiterInfo } from './views.js';

@@ -25,15 +25,8 @@ import { scanTransfers, transferAborted, transferBeforeStop } from './transfer.j
 import type { Effect, Event, Loaded, ReplicaOptions, Time } from './types.js';
 import { deliverChanges } from './watch-delivery.js';
 import { createWatchdog, watchDisk, watchLoop, writeBegun, writeEnded } from './watchdog.js';
-import {
-  createWatching,
-  endWatchers,
-  openWatch,
-  scanWatchers,
-  stoppingWatch,
-  watchClosed,
-  watchReady,
-} from './watching.js';
+import { createWatching } from './watchers.js';
+import { endWatchers, openWatch, scanWatchers, stoppingWatch, watchClosed, watchReady } from './watching.js';
 
 /** A tick that comes late stands for at most this many, so that a node that wakes does not fire all its time-outs. */
 const MAX_TICKS_AT_ONCE = 10;

@@ -15,7 +15,7 @@ import type { Cooling } from './cooling.js';
 import type { CommandCodec } from './ports.js';
 import type { CallId, CallResult, Effect, Genesis, Principal, ReplicaOptions, Time } from './types.js';
 import type { Waits } from './waiting.js';
-import type { Watching } from './watching.js';
+import type { Watching } from './watchers.js';
 
 /** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
 export interface EntryCall {

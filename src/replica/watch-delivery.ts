@@ -11,8 +11,9 @@ import type { Applied } from '../lease/types.js';
 import { bytesOf, changesOf, changeView, clearRing, positionOf, remember } from './changes.js';
 import type { RevisionChanges } from './changes.js';
 import type { Context } from './state.js';
-import { appliedRevision, next, sendNews } from './watching.js';
-import type { Watcher, Watching } from './watching.js';
+import { next } from './watchers.js';
+import type { Watcher, Watching } from './watchers.js';
+import { appliedRevision, sendNews } from './watching.js';
 
 /** Revisions that one watcher reads in its turn, and that all read together in one step; the rest comes with the next. */
 const READ_A_TURN = 2_000;

@@ -11,58 +11,11 @@ import { revisionAt, ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
 import type { WatchNews } from '../base/watch.js';
 import { leaderOf } from '../raft/view.js';
-import { createRing } from './changes.js';
-import type { ChangeRing } from './changes.js';
 import { headerAt } from './header.js';
 import type { Context } from './state.js';
 import type { Event, WatchId } from './types.js';
-
-/** One watch that is served. */
-export interface Watcher {
-  readonly id: WatchId;
-  readonly prefix: string;
-  /** What it knows ends before this revision; what it asked for may begin ahead of what is applied. */
-  from: Revision;
-  /** Changes of `from` itself that it has been sent already. */
-  skip: number;
-  /** The ring may have something for it from `from` on. Otherwise it knows everything that is applied. */
-  behind: boolean;
-  /** The next message may be sent. */
-  ready: boolean;
-  /** When the last message was sent; before the first, long ago. */
-  sentAt: number;
-  readonly since: number;
-}
-
-/** The watches of one node. */
-export interface Watching {
-  readonly ring: ChangeRing;
-  readonly watchers: Map<WatchId, Watcher>;
-  /** Every stream that is open, of watches that are over too, but for the refused: whose quota it counts against. */
-  readonly streams: Map<WatchId, string>;
-  readonly principals: Map<string, number>;
-  readonly byPrefix: Map<string, Set<Watcher>>;
-  /** How many prefixes there are of each length. */
-  readonly prefixLengths: Map<number, number>;
-  /** Behind and ready, in the order of their turns. */
-  readonly due: Set<Watcher>;
-  /** Since when this node knows no leader. */
-  leaderlessSince: number | undefined;
-}
-
-/** Nobody watches; changes are known from the first entry behind `applied` on. */
-export function createWatching(applied: Revision): Watching {
-  return {
-    ring: createRing(next(applied)),
-    watchers: new Map(),
-    streams: new Map(),
-    principals: new Map(),
-    byPrefix: new Map(),
-    prefixLengths: new Map(),
-    due: new Set(),
-    leaderlessSince: undefined,
-  };
-}
+import { addWatcher, dropWatcher, next } from './watchers.js';
+import type { Watcher } from './watchers.js';
 
 /** A client wants to watch here. */
 export function openWatch(context: Context, event: Extract<Event, { type: 'watch' }>): void {
@@ -90,9 +43,7 @@ export function openWatch(context: Context, event: Extract<Event, { type: 'watch
     sentAt: -Infinity,
     since: time.nowMs,
   };
-  watching.watchers.set(id, watcher);
-  addPrefix(watching, watcher);
-  if (watcher.behind) watching.due.add(watcher);
+  addWatcher(watching, watcher);
 }
 
 /** The message that was sent has left. */
@@ -107,7 +58,7 @@ export function watchReady({ watching }: Context, id: WatchId): void {
 /** Its stream is closed; or that of a watch that was refused, which took nothing. */
 export function watchClosed({ watching }: Context, id: WatchId): void {
   const watcher = watching.watchers.get(id);
-  if (watcher !== undefined) drop(watching, watcher);
+  if (watcher !== undefined) dropWatcher(watching, watcher);
   const principal = watching.streams.get(id);
   if (principal === undefined) return;
   watching.streams.delete(id);
@@ -123,7 +74,7 @@ export function sendNews(context: Context, watcher: Watcher, revision: Revision,
   context.out.push({ type: 'watchNews', id, header: headerAt(context, revision), news });
   watcher.ready = false;
   watcher.sentAt = context.time.nowMs;
-  if (news.type === 'compacted') drop(context.watching, watcher);
+  if (news.type === 'compacted') dropWatcher(context.watching, watcher);
 }
 
 /** Progress marks, and the ends that time brings. Called at each tick. */
@@ -163,11 +114,6 @@ export function appliedRevision({ genesis, applied }: Context): Revision {
   return revisionAt(genesis.history, applied);
 }
 
-/** The revision behind `revision`. */
-export function next(revision: Revision): Revision {
-  return (revision + 1) as Revision;
-}
-
 function refusalOf(context: Context, principal: string, count: number): Failure | undefined {
   const { watch } = context.options;
   if (context.stopping !== undefined) return stoppingWatch(context);
@@ -197,31 +143,6 @@ function nodeBehind({ options }: Context, from: Revision, applied: Revision): Fa
 }
 
 function fail(context: Context, watcher: Watcher, why: Failure): void {
-  drop(context.watching, watcher);
+  dropWatcher(context.watching, watcher);
   context.out.push({ type: 'watchFailed', id: watcher.id, failure: why });
-}
-
-/** It is over; its stream, and its place in the quota, are there until it is closed. */
-function drop(watching: Watching, watcher: Watcher): void {
-  const { id, prefix } = watcher;
-  watching.watchers.delete(id);
-  watching.due.delete(watcher);
-  const same = watching.byPrefix.get(prefix);
-  same?.delete(watcher);
-  if (same?.size !== 0) return;
-  watching.byPrefix.delete(prefix);
-  const lengths = (watching.prefixLengths.get(prefix.length) ?? 0) - 1;
-  if (lengths > 0) watching.prefixLengths.set(prefix.length, lengths);
-  else watching.prefixLengths.delete(prefix.length);
-}
-
-function addPrefix({ byPrefix, prefixLengths }: Watching, watcher: Watcher): void {
-  const { prefix } = watcher;
-  const same = byPrefix.get(prefix);
-  if (same !== undefined) {
-    same.add(watcher);
-    return;
-  }
-  byPrefix.set(prefix, new Set([watcher]));
-  prefixLengths.set(prefix.length, (prefixLengths.get(prefix.length) ?? 0) + 1);
 }

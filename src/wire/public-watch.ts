@@ -1,8 +1,10 @@
 /** `Watch` on the wire, for the server and the client: calls and news ↔ messages ↔ bytes. */
 import type { Header } from '../base/api.js';
 import { unreachable } from '../base/assert.js';
+import { MAX_DOMAIN_BYTES } from '../base/domain.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
+import { utf8Length } from '../base/utf8.js';
 import type { ChangeView, WatchCall, WatchNews } from '../base/watch.js';
 import { wireEnded, wireHeader, wireLease } from './public-answer.js';
 import { streamMessages } from './public-messages.js';
@@ -76,6 +78,10 @@ export function parseWatch({
   if (message === undefined) return { faults: ['the bytes are no request message of watch'] };
   const { prefix, startRevision } = message;
   const faults: string[] = [];
+  // Longer than any name, and kept for as long as the watch.
+  if (utf8Length(prefix) > MAX_DOMAIN_BYTES) {
+    faults.push(`prefix has ${utf8Length(prefix)} bytes; at most ${MAX_DOMAIN_BYTES} are allowed`);
+  }
   if (!isText(prefix)) faults.push('prefix is not well-formed UTF-8, or holds U+FFFD');
   if (startRevision < 0n || startRevision > Number.MAX_SAFE_INTEGER) {
     faults.push(`start_revision is ${startRevision.toString()}; it must be from 0 to 2^53 - 1`);

@@ -30,6 +30,10 @@ describe('a watch', () => {
         'start_revision is -1; it must be from 0 to 2^53 - 1',
       ],
     });
+    expect(carried({ prefix: 'ö'.repeat(128), startRevision: 0n })).toEqual({
+      faults: ['prefix has 256 bytes; at most 255 are allowed'],
+    });
+    expect(carried({ prefix: 'p'.repeat(255), startRevision: 0n })).toHaveProperty('ok');
     expect(carried({ prefix: '', startRevision: 2n ** 53n })).toHaveProperty('faults');
     expect(carried({ prefix: '', startRevision: 2n ** 53n - 1n })).toHaveProperty('ok');
     expect(parseWatch(WATCH_METHOD.requestDeserialize(Buffer.from([0xff])))).toEqual({
