@@ -80,6 +80,14 @@ export const ERRORS = {
     retryDelayMs: 500,
     remedy: 'The node has no leader and holds as many calls as it may: repeat later, on another node.',
   },
+  NODE_BEHIND: {
+    code: UNAVAILABLE,
+    retryable: true,
+    outcome: 'not-done',
+    retryDelayMs: 500,
+    remedy:
+      'The node has not applied the revision at which the watch starts: watch from another node. If all say so, it is of another cluster or history: List, then watch from there.',
+  },
   OVERLOADED: {
     code: RESOURCE_EXHAUSTED,
     retryable: true,

@@ -94,6 +94,24 @@ export const LOG_KEEP_TRANSFER_BYTES = 256 * 1024 * 1024;
 /** Bytes of one chunk of a snapshot. */
 export const SNAPSHOT_CHUNK_BYTES = 256 * 1024;
 
+/** A watcher hears at least "nothing happened" this often, in milliseconds; the API promises it every 10 s. */
+export const WATCH_PROGRESS_MS = 5_000;
+/** A watch whose start a node has not applied after this many milliseconds is ended: the node lags, or the start is none. */
+export const WATCH_AHEAD_MS = 10_000;
+/** What a node's watchers are limited by. */
+export const WATCH_LIMITS = {
+  /** Bytes of recent changes that a node keeps, once for all watchers: who falls behind further is told `compacted`. */
+  ringBytes: 16 * 1024 * 1024,
+  /** Bytes of changes in one message; one is under way to each watcher. A single revision may have more … */
+  batchBytes: 32 * 1024,
+  /** … and comes in several messages if it has more than this: stock clients refuse messages of 4 MiB. */
+  messageBytes: 1024 * 1024,
+  /** Watchers of one node, until their streams are closed … */
+  watchers: 5_000,
+  /** … and of one principal at one node. */
+  watchersPerPrincipal: 1_000,
+} as const;
+
 /** A disk with less than this free makes new acquires fail (design 6). */
 export const DISK_FLOOR_BYTES = 512 * 1024 * 1024;
 

@@ -12,8 +12,18 @@ import type { ElectOptions } from './elect.js';
 import { FirstHeader } from './first-header.js';
 import { holdLease } from './lease.js';
 import type { Lease } from './lease.js';
-import { acquireSettings, checkedDomain, checkedLease, checkedNode, checkedSlots, clientSettings } from './options.js';
-import type { AcquireOptions, ClientSettings, ConnectOptions } from './options.js';
+import { observe } from './observe.js';
+import type { Observation, ObservePorts } from './observe.js';
+import {
+  acquireSettings,
+  checkedDomain,
+  checkedLease,
+  checkedNode,
+  checkedSlots,
+  clientSettings,
+  observeSettings,
+} from './options.js';
+import type { AcquireOptions, ClientSettings, ConnectOptions, ObserveOptions } from './options.js';
 import { Renewer } from './renewer.js';
 import type { Kept, RenewReply } from './renewer.js';
 import { Slots } from './slots.js';
@@ -22,6 +32,7 @@ import { Transport } from './transport.js';
 import type { AnswerTo, CallOutcome } from './transport.js';
 import { domainInfo, domainSummary, leaseInfo, tokenState } from './views.js';
 import type { DomainInfo, DomainSummary, TokenState } from './views.js';
+import type { OpenWatch } from './watch-channel.js';
 
 /** What one endpoint says of itself and of the cluster, or why it says nothing. */
 export type NodeStatus =
@@ -57,10 +68,12 @@ export class Client implements AsyncDisposable {
   readonly #acquiring = new Map<AbortController, Promise<unknown>>();
   readonly #acquirePorts: AcquirePorts;
   readonly #elections = new Set<AbortController>();
+  readonly #closed = new AbortController();
+  readonly #observePorts: ObservePorts;
   #closing: Promise<void> | undefined;
 
   /** Use `connect`. */
-  constructor(options: ConnectOptions, surroundings: Surroundings, open: OpenChannel) {
+  constructor(options: ConnectOptions, surroundings: Surroundings, open: OpenChannel, openWatch: OpenWatch) {
     this.#settings = clientSettings(options);
     this.#surroundings = surroundings;
     this.#timeline = new Timeline(surroundings.clocks);
@@ -83,6 +96,14 @@ export class Client implements AsyncDisposable {
         this.#background.add(work);
         surface(work.finally(() => this.#background.delete(work)));
       },
+    };
+    this.#observePorts = {
+      endpoints: this.#settings.endpoints,
+      open: openWatch,
+      timeline: this.#timeline,
+      surroundings,
+      giveUpMs: this.#settings.callTimeoutMs,
+      closed: this.#closed.signal,
     };
   }
 
@@ -205,6 +226,16 @@ export class Client implements AsyncDisposable {
     return domainInfo(await this.request({ type: 'get', domain: checkedDomain(domain), freshness }));
   }
 
+  /**
+   * What happens to domains whose names begin with `prefix` (as bytes; '' for all), each change once and in order, whatever
+   * becomes of single nodes. To mirror a state: begin to observe, take the first observation, then `list`; from there on go
+   * by the tokens. Throws `CompactedError` when changes were missed for good (an observer that is too slow, or a `from` too
+   * long ago), and {@link FencepostError} when no node has served for `callTimeoutMs`. Has a connection of its own.
+   */
+  observe(prefix = '', options: ObserveOptions = {}): AsyncGenerator<Observation, void, undefined> {
+    return observe(this.#observePorts, observeSettings(prefix, options));
+  }
+
   /** Asks every endpoint about itself, all at once; one that does not answer within two seconds comes with its error. */
   async status(): Promise<NodeStatus[]> {
     return Promise.all(
@@ -256,6 +287,7 @@ export class Client implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const closed = new ClosedError('The client was closed.');
+    this.#closed.abort();
     for (const abort of [...this.#elections, ...this.#acquiring.keys()]) abort.abort(closed);
     const releases = this.#renewer
       .kept()

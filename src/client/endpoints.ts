@@ -123,6 +123,7 @@ export class Endpoints {
       case 'SHUTTING_DOWN':
       case 'TOO_MANY_HELD_CALLS':
       case 'NOT_FORMED':
+      case 'NODE_BEHIND':
         this.#leader = undefined;
         this.#avoid(endpoint, nowMs + AVOID_HELPLESS_MS);
         return;

@@ -34,6 +34,12 @@ export const CLIENT_ERRORS = {
     outcome: 'unknown',
     meaning: 'Every node that answered is of an older history of the cluster than one this client has seen: stop it.',
   },
+  COMPACTED: {
+    name: 'CompactedError',
+    retryable: false,
+    outcome: 'not-done',
+    meaning: 'Changes that were to be observed are not kept any more: list what there is, and observe from now on.',
+  },
   ABORTED: {
     name: 'AbortedError',
     retryable: false,

@@ -122,7 +122,7 @@ const CLASSES = {
 
 /** The error with this code, in its class. Those that carry more than a text are made by their own constructors. */
 export function errorWith(
-  code: Exclude<ErrorCode, 'NOT_GRANTED' | 'LEASE_LOST'>,
+  code: Exclude<ErrorCode, 'NOT_GRANTED' | 'LEASE_LOST' | 'COMPACTED'>,
   message: string,
   details?: ErrorDetails,
 ): FencepostError {
@@ -135,7 +135,7 @@ function isOwn(code: ErrorCode): code is keyof typeof CLASSES {
 
 /** An error of a call again, with another text or outcome. */
 export function retold({ code }: FencepostError, message: string, details: ErrorDetails): FencepostError {
-  assert(code !== 'NOT_GRANTED' && code !== 'LEASE_LOST', `${code} is no error of a call`);
+  assert(code !== 'NOT_GRANTED' && code !== 'LEASE_LOST' && code !== 'COMPACTED', `${code} is no error of a call`);
   return errorWith(code, message, details);
 }
 
@@ -217,5 +217,22 @@ export class LeaseLostError extends FencepostError {
     this.domain = domain;
     this.token = token;
     this.ended = ended;
+  }
+}
+
+/** Changes were missed that no node keeps any more. Nobody can say what they were. Code `COMPACTED`. */
+export class CompactedError extends FencepostError {
+  declare readonly code: 'COMPACTED';
+  /** The oldest revision from which changes can be observed. */
+  readonly oldestRevision: bigint;
+
+  constructor(from: bigint, oldestRevision: bigint, why: string) {
+    super(
+      'COMPACTED',
+      CLIENT_ERRORS.COMPACTED,
+      `The changes from revision ${from} on are not kept any more (${why}); the oldest that are begin at ${oldestRevision}. ` +
+        'List what there is, and observe from then on.',
+    );
+    this.oldestRevision = oldestRevision;
   }
 }

@@ -10,9 +10,10 @@ import { METHOD_OF, encodeCall } from '../wire/public.js';
 import type { Channel, Reply } from './channel.js';
 
 /** How long a connection may take, with its HTTP/2 greeting, in milliseconds. */
-const CONNECT_MS = 1_000;
+export const CONNECT_MS = 1_000;
 
-const OPTIONS: ChannelOptions = {
+/** Of every connection of this package. */
+export const CHANNEL_OPTIONS: ChannelOptions = {
   // A call is repeated by the client's own rules, with the moment of each send known.
   'grpc.enable_retries': 0,
   'grpc.service_config_disable_resolution': 1,
@@ -40,7 +41,7 @@ export function openGrpcChannel(endpoint: string): Channel {
     candidate.getChannel().getConnectivityState(true) === connectivityState.READY;
   const current = (): Client => {
     if (client !== undefined) return client;
-    const made = new Client(endpoint, credentials.createInsecure(), OPTIONS);
+    const made = new Client(endpoint, credentials.createInsecure(), CHANNEL_OPTIONS);
     // Called at each change, before anything else can happen: a short connection is not missed.
     const watch = (): void => {
       const state = made.getChannel().getConnectivityState(false);
@@ -122,7 +123,12 @@ function answerIn(type: keyof typeof METHOD_OF, bytes: Buffer | undefined): Repl
   }
 }
 
-function replyFor(error: ServiceError, connected: boolean, timeoutMs: number): Reply {
+/** What a call that ended with an error tells; `connected`: it may have reached the peer. */
+export function replyFor(
+  error: ServiceError,
+  connected: boolean,
+  timeoutMs: number,
+): Exclude<Reply, { type: 'answer' }> {
   const received = failureFromTrailers(error.details, error.metadata);
   if (received !== undefined) return { type: 'failure', ...received };
   switch (error.code) {

@@ -1,6 +1,7 @@
 /** The main export of the package: the client. */
 import { Client } from './client.js';
 import { openGrpcChannel } from './grpc-channel.js';
+import { openGrpcWatch } from './grpc-watch.js';
 import type { ConnectOptions } from './options.js';
 import { systemSurroundings } from './surroundings.js';
 
@@ -9,7 +10,7 @@ import { systemSurroundings } from './surroundings.js';
  * does not fail when no node is there. Throws `INVALID_OPTIONS`, with every fault, when an option is wrong.
  */
 export function connect(options: ConnectOptions): Client {
-  return new Client(options, systemSurroundings(), openGrpcChannel);
+  return new Client(options, systemSurroundings(), openGrpcChannel, openGrpcWatch);
 }
 
 export type { Freshness } from '../base/api.js';
@@ -20,6 +21,7 @@ export {
   AbortedError,
   ClosedError,
   ClusterError,
+  CompactedError,
   FencepostError,
   InvalidOptionsError,
   LeaseLostError,
@@ -30,6 +32,7 @@ export {
 } from './errors.js';
 export type { ErrorDetails } from './errors.js';
 export type { Lease } from './lease.js';
-export type { AcquireOptions, ConnectOptions } from './options.js';
+export type { Observation } from './observe.js';
+export type { AcquireOptions, ConnectOptions, ObserveOptions } from './options.js';
 export type { SlotOptions, Slots } from './slots.js';
-export type { DomainInfo, DomainSummary, EndInfo, LeaseInfo, TokenState, WaiterInfo } from './views.js';
+export type { DomainChange, DomainInfo, DomainSummary, EndInfo, LeaseInfo, TokenState, WaiterInfo } from './views.js';

@@ -1,6 +1,12 @@
 /** What callers may ask for, with units, ranges and defaults; and the checks, which report every fault at once. */
 import { hostname } from 'node:os';
-import { domainFault, leasedDomainFault, MAX_COUNTING_NAME_BYTES, MAX_SLOTS } from '../base/domain.js';
+import {
+  domainFault,
+  leasedDomainFault,
+  MAX_COUNTING_NAME_BYTES,
+  MAX_DOMAIN_BYTES,
+  MAX_SLOTS,
+} from '../base/domain.js';
 import { isNodeId } from '../base/ids.js';
 import type { Domain, NodeId } from '../base/ids.js';
 import type { Metadata } from '../base/api.js';
@@ -14,6 +20,7 @@ import {
   MAX_TTL_MS,
   MAX_WAIT_MS,
 } from '../base/limits.js';
+import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
 import { utf8Length } from '../base/utf8.js';
 import { InvalidOptionsError } from './errors.js';
@@ -66,6 +73,17 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
 }
 
+/** For `observe`. */
+export interface ObserveOptions {
+  /**
+   * The first revision of interest, e.g. that of the last observation plus 1. Default: from now on, which begins with the
+   * first observation.
+   */
+  readonly from?: bigint;
+  /** Ends the observation when it aborts; the loop over it then ends without an error. Default: none. */
+  readonly signal?: AbortSignal;
+}
+
 /** {@link ConnectOptions}, checked and complete. */
 export interface ClientSettings {
   readonly endpoints: readonly string[];
@@ -84,6 +102,14 @@ export interface AcquireSettings {
   readonly signal: AbortSignal | undefined;
   /** Told of each failure after which a waiting acquire asks again by itself. */
   readonly retrying?: ((error: FencepostError) => void) | undefined;
+}
+
+/** What is observed, and from when on, checked. */
+export interface ObserveSettings {
+  readonly prefix: string;
+  /** 0: from now on. */
+  readonly from: Revision;
+  readonly signal: AbortSignal | undefined;
 }
 
 const MAX_ENDPOINTS = 100;
@@ -144,6 +170,19 @@ export function acquireSettings(domain: string, options: AcquireOptions): Acquir
 /** Checks a name with slots, and their number. */
 export function checkedSlots(name: string, count: number): Domain {
   return acquireSettings(name, { slots: count }).domain;
+}
+
+/** Checks what is to be observed. */
+export function observeSettings(prefix: string, { from, signal }: ObserveOptions): ObserveSettings {
+  const faults: string[] = [];
+  if (typeof prefix !== 'string' || !prefix.isWellFormed() || utf8Length(prefix) > MAX_DOMAIN_BYTES) {
+    faults.push(`prefix must be well-formed text of at most ${MAX_DOMAIN_BYTES} bytes`);
+  }
+  if (from !== undefined && (typeof from !== 'bigint' || from < 1n || from > BigInt(Number.MAX_SAFE_INTEGER))) {
+    faults.push(`from must be a bigint from 1 to 2^53 - 1, not ${show(from)}`);
+  }
+  refuse('observe', faults);
+  return { prefix, from: from === undefined ? ZERO_REVISION : (Number(from) as Revision), signal };
 }
 
 /** Checks what a lease may be of: a domain, or a slot. */

@@ -1,5 +1,6 @@
 /** What the package shows of leases: the API's plain data with tokens as `bigint`, in names and types of their own. */
 import type { DomainView, EndedView, EndReason, GetAnswer, LeaseState, LeaseView, WaiterView } from '../base/api.js';
+import type { ChangeView } from '../base/watch.js';
 
 /** A lease as the cluster knows it. */
 export interface LeaseInfo {
@@ -58,6 +59,43 @@ export interface WaiterInfo {
   readonly metadata: Readonly<Record<string, string>>;
   /** The leader's wall clock when it queued. */
   readonly queuedAt: Date;
+}
+
+/** One change that was observed; `revision` is the one that made it. */
+export type DomainChange =
+  /** A lease began. */
+  | { readonly type: 'granted'; readonly revision: bigint; readonly lease: LeaseInfo }
+  /** A lease ended. `ended.currentToken`: who was handed the domain by the same revision; 0 for nobody. */
+  | {
+      readonly type: 'ended';
+      readonly revision: bigint;
+      readonly domain: string;
+      readonly token: bigint;
+      readonly ended: EndInfo;
+    }
+  /** The number of those who wait for a domain, or for a slot of a name, changed. */
+  | {
+      readonly type: 'queueChanged';
+      readonly revision: bigint;
+      readonly domain: string;
+      readonly queueLength: number;
+    };
+
+/** The public form of a change. */
+export function domainChange(change: ChangeView): DomainChange {
+  const revision = BigInt(change.revision);
+  switch (change.type) {
+    case 'granted':
+      return { type: 'granted', revision, lease: leaseInfo(change.lease) };
+    case 'ended': {
+      const { domain, token } = change.ended.lease;
+      return { type: 'ended', revision, domain, token: BigInt(token), ended: endInfo(change.ended) };
+    }
+    case 'queueChanged': {
+      const { type, domain, queueLength } = change;
+      return { type, revision, domain, queueLength };
+    }
+  }
 }
 
 /** The public form of a lease. */

@@ -3,7 +3,7 @@
  * replica as one batch, and carries out what comes back, in order, through the ports. It has no clock and no timer of
  * its own: `schedule` and `time` are given, so that the simulator runs this very file.
  */
-import type { ClientPort, PeerPort, Store } from '../replica/ports.js';
+import type { ClientPort, PeerPort, Store, WatchPort } from '../replica/ports.js';
 import type { Replica } from '../replica/replica.js';
 import type { Effect, Event, Time } from '../replica/types.js';
 
@@ -12,6 +12,7 @@ export interface ExecutorPorts {
   readonly store: Store;
   readonly peers: PeerPort;
   readonly clients: ClientPort;
+  readonly watchers: WatchPort;
   /** Reads both clocks. */
   readonly time: () => Time;
   /** Runs `turn` soon, after the input that is waiting now was dispatched (`setImmediate`). */
@@ -39,7 +40,7 @@ export interface Executor {
 
 /** Starts listening to the store and drives `replica` from then on. */
 export function createExecutor(replica: Replica, ports: ExecutorPorts): Executor {
-  const { store, peers, clients, time, schedule, observer } = ports;
+  const { store, peers, clients, watchers, time, schedule, observer } = ports;
   let inbox: Event[] = [];
   let scheduled = false;
   let halted = false;
@@ -100,6 +101,10 @@ export function createExecutor(replica: Replica, ports: ExecutorPorts): Executor
         return;
       case 'answer':
         clients.answer(effect.id, effect.header, effect.result);
+        return;
+      case 'watchNews':
+      case 'watchFailed':
+        watchers.perform(effect);
         return;
       case 'serving':
         observer.serving(effect);

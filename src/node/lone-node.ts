@@ -7,7 +7,14 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { assert } from '../base/assert.js';
 import type { DirectoryId, Domain, NodeId } from '../base/ids.js';
-import { DEFAULT_TTL_MS, ELECTION_MAX_MS, ELECTION_MIN_MS, HEARTBEAT_MS, TICK_MS } from '../base/limits.js';
+import {
+  DEFAULT_TTL_MS,
+  ELECTION_MAX_MS,
+  ELECTION_MIN_MS,
+  HEARTBEAT_MS,
+  STATE_LIMITS,
+  TICK_MS,
+} from '../base/limits.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import { leaseOf } from '../lease/lookup.js';
 import { endTime } from '../replica/clock.js';
@@ -49,7 +56,14 @@ const SKIP_MS = 10 * TICK_MS;
 /** How often a condition is looked at, in milliseconds. */
 const LOOK_MS = 5;
 
-const SILENT: Log = { info: () => undefined, warn: () => undefined, error: () => undefined, audit: () => undefined };
+const SILENT: Log = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  audit: () => undefined,
+  flush: () => Promise.resolve(),
+  flushNow: () => undefined,
+};
 
 /** Starts one; resolves when it serves. */
 export async function startLoneNode({ cluster, createStore, failed }: LoneNodeOptions): Promise<LoneNode> {
@@ -140,7 +154,13 @@ function configOf(cluster: string): NodeConfig {
     electionMinMs: ELECTION_MIN_MS,
     electionMaxMs: ELECTION_MAX_MS,
     defaultTtlMs: DEFAULT_TTL_MS,
+    queueLimit: STATE_LIMITS.queue,
+    leasesPerPrincipal: STATE_LIMITS.leasesPerPrincipal,
+    waitersPerPrincipal: STATE_LIMITS.waitersPerPrincipal,
+    prefixQuotas: [],
     logLevel: 'error',
+    auditGrants: false,
+    auditReleases: false,
   };
 }
 

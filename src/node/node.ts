@@ -20,6 +20,7 @@ import {
   MAX_UNCOMMITTED_BYTES,
   STATE_LIMITS,
   WAITER_GRACE_MS,
+  WATCH_LIMITS,
 } from '../base/limits.js';
 import type { StateLimits } from '../lease/types.js';
 import { createForming, FORMAT } from '../replica/forming.js';
@@ -30,6 +31,7 @@ import type { Event, Genesis, Hello, ReplicaOptions } from '../replica/types.js'
 import { CallTable } from '../server/call-table.js';
 import { createClientServer } from '../server/client-server.js';
 import type { ClientServer } from '../server/client-server.js';
+import { WatchTable } from '../server/watch-table.js';
 import { DirectoryRefused } from '../storage/refused.js';
 import type { Transport } from '../transport/transport.js';
 import { commandCodec } from '../wire/command.js';
@@ -65,6 +67,7 @@ export class Node {
   readonly #ports: NodePorts;
   readonly #boot = hexId() as BootId;
   readonly #calls = new CallTable();
+  readonly #watches = new WatchTable();
   readonly #server: ClientServer;
   readonly #transport: Transport;
   #directory: DirectoryId | undefined;
@@ -101,7 +104,15 @@ export class Node {
     const { nodeId: node, cluster } = config;
     this.#server = createClientServer(
       config.clientAddress,
-      { node, cluster, version, limits, calls: this.#calls, waitingFor: () => this.#waitingFor },
+      {
+        node,
+        cluster,
+        version,
+        limits,
+        calls: this.#calls,
+        watches: this.#watches,
+        waitingFor: () => this.#waitingFor,
+      },
       (error) => {
         if (error instanceof AssertionFailed) this.#end({ type: 'defect', error });
         else log.error('a call failed in an unexpected way', { error: String(error) });
@@ -233,6 +244,7 @@ export class Node {
       peers: this.#transport,
       clients: this.#calls,
       time: this.#ports.time,
+      watchers: this.#watches,
       schedule: (turn) => {
         setImmediate(turn);
       },
@@ -269,6 +281,7 @@ export class Node {
     this.#transport.activate(hello);
     this.#calls.attach(dispatch);
     this.#ports.runs(replica, dispatch);
+    this.#watches.attach(dispatch);
     this.#timers.push(
       startTicker(tickMs, () => performance.now(), dispatch),
       this.#watchDisk(dispatch),
@@ -347,6 +360,7 @@ export class Node {
       limits: limitsOf(this.#config),
       auditGrants,
       auditReleases,
+      watch: WATCH_LIMITS,
       seed: randomBytes(4).readUInt32LE(),
     };
   }

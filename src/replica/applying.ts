@@ -17,6 +17,7 @@ import type { Context, Leadership, PendingEntry } from './state.js';
 import { newLeaderApplied } from './transfer.js';
 import { countFreeing } from './passing.js';
 import { settleWaits } from './waiting.js';
+import { changesLost, noteChanges } from './watch-delivery.js';
 
 /** Applies everything up to `index`, which is committed. */
 export function applyUpTo(context: Context, index: number): void {
@@ -34,15 +35,13 @@ export function restore(context: Context, meta: SnapshotMeta): void {
   );
   assert(meta.index > context.applied, `snapshot at ${meta.index} is behind the applied ${context.applied}`);
   context.incoming = undefined;
-  context.lease = createState(
-    incoming.summary,
-    genesis.history,
-    revisionAt(genesis.history, meta.index),
-    incoming.records,
-  );
+  const before = context.lease.revision;
+  const revision = revisionAt(genesis.history, meta.index);
+  context.lease = createState(incoming.summary, genesis.history, revision, incoming.records);
   context.applied = meta.index;
   context.appliedTerm = meta.term;
   resetCuts(context, meta);
+  changesLost(context, before, revision);
   // A cut of before is dropped by the store and never reported.
   context.watchdog.writes.delete('cut');
   step(context.raft, { type: 'applied', index: meta.index });
@@ -59,6 +58,7 @@ function applyEntry(context: Context, entry: Entry): void {
   context.applied = entry.index;
   context.appliedTerm = entry.term;
   entryApplied(context, entry);
+  noteChanges(context, revision, applied);
   newLeaderApplied(context, entry.term);
   if (leadership === undefined) return;
   if (leadership.ready !== undefined) settle(context, leadership, applied, pending, entry.index);

@@ -42,6 +42,14 @@ export interface ClientPort {
   answer(id: CallId, header: Header, result: CallResult): void;
 }
 
+/** The effects that go to the watchers of this node. */
+export type WatchEffect = Extract<Effect, { readonly type: 'watchNews' | 'watchFailed' }>;
+
+/** The way to this node's watchers. Reports `watchReady` and `watchClosed` to the executor. */
+export interface WatchPort {
+  perform(effect: WatchEffect): void;
+}
+
 /** What the writes of a store report. A failed write is reported once and ends the process; nothing is reported after. */
 export interface StoreListener {
   written(seq: number): void;

@@ -25,7 +25,10 @@ import { log, originKey } from './state.js';
 import type { Context, Served } from './state.js';
 import { scanTransfers, transferAborted, transferBeforeStop } from './transfer.js';
 import type { Effect, Event, Loaded, ReplicaOptions, Time } from './types.js';
+import { deliverChanges } from './watch-delivery.js';
 import { createWatchdog, watchDisk, watchLoop, writeBegun, writeEnded } from './watchdog.js';
+import { createWatching } from './watchers.js';
+import { endWatchers, openWatch, scanWatchers, stoppingWatch, watchClosed, watchReady } from './watching.js';
 
 /** A tick that comes late stands for at most this many, so that a node that wakes does not fire all its time-outs. */
 const MAX_TICKS_AT_ONCE = 10;
@@ -97,6 +100,7 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
     outgoing: new Map(),
     cuts: createCuts(snapshot.index, anchor.index),
     watchdog: createWatchdog(),
+    watching: createWatching(revisionAt(genesis.history, snapshot.index)),
     diskFree: undefined,
     alarms: new Map(),
     serving: undefined,
@@ -137,6 +141,15 @@ function take(context: Context, event: Exclude<Event, { type: 'tick' }>): void {
       return;
     case 'cancel':
       cancelCall(context, event.id);
+      return;
+    case 'watch':
+      openWatch(context, event);
+      return;
+    case 'watchReady':
+      watchReady(context, event.id);
+      return;
+    case 'watchClosed':
+      watchClosed(context, event.id);
       return;
     case 'forwarded':
       takeForwarded(context, event);
@@ -199,6 +212,7 @@ function take(context: Context, event: Exclude<Event, { type: 'tick' }>): void {
         handingOver: context.leadership !== undefined && transferBeforeStop(context),
         done: false,
       };
+      endWatchers(context, stoppingWatch(context));
   }
 }
 
@@ -217,6 +231,7 @@ function tick(context: Context): void {
   probeAgain(context);
   scanCalls(context);
   scanTransfers(context);
+  scanWatchers(context);
 }
 
 /** Gathers what the batch brought about, until nothing more follows from it. */
@@ -228,6 +243,7 @@ function finishStep(context: Context): void {
     returnResults(context);
     if (effects.length === 0 && context.completed.length === 0) break;
   }
+  deliverChanges(context);
   cutIfDue(context);
   if (context.cuts.underWay !== undefined && !context.watchdog.writes.has('cut')) writeBegun(context, 'cut');
   showServing(context);

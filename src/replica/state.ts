@@ -14,6 +14,7 @@ import type { ExpiryClock, Timed } from './clock.js';
 import type { Due, DueList } from './due.js';
 import type { CommandCodec } from './ports.js';
 import type { CallId, CallResult, Effect, Genesis, LogFields, Principal, ReplicaOptions, Time } from './types.js';
+import type { Watching } from './watchers.js';
 
 /** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
 export interface EntryCall extends Due {
@@ -201,6 +202,7 @@ export interface Context {
   readonly outgoing: Map<string, Outgoing>;
   readonly cuts: CutState;
   readonly watchdog: WatchdogState;
+  readonly watching: Watching;
   /** Free bytes; undefined until first reported. */
   diskFree: number | undefined;
   /** Alarms by name, one line each. */

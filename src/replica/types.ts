@@ -7,6 +7,7 @@ import type { Answer, Call, ForwardableCall, Header } from '../base/api.js';
 import type { Failure } from '../base/errors.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../base/ids.js';
 import type { History } from '../base/revision.js';
+import type { WatchCall, WatchNews } from '../base/watch.js';
 import type { StateChanges, StateLimits, StateRecord, StateSummary } from '../lease/types.js';
 import type { Entry, HardState, LogWrite, Member, Message, Position, SnapshotMeta } from '../raft/types.js';
 
@@ -75,6 +76,9 @@ export interface FormResponse extends FormRequest {
 /** Numbers a client's call at the node that took it. */
 export type CallId = number;
 
+/** Numbers a watch at the node that serves it. */
+export type WatchId = number;
+
 /** How a call ended. `revision` and `leader` are those of the answering state; the entry node completes the header. */
 export type CallResult =
   | { readonly type: 'answer'; readonly answer: Answer; readonly revision: Header['revision'] }
@@ -111,6 +115,12 @@ export type Event =
     }
   /** The client has gone; nothing is answered any more. */
   | { readonly type: 'cancel'; readonly id: CallId }
+  /** A client watches here. Its stream is empty: one message may be sent. */
+  | { readonly type: 'watch'; readonly id: WatchId; readonly principal: Principal; readonly call: WatchCall }
+  /** The message that was sent to this watch has left: the next may be. */
+  | { readonly type: 'watchReady'; readonly id: WatchId }
+  /** The stream of a watch is closed, by whomever: it holds nothing any more. Once for every `watch`. */
+  | { readonly type: 'watchClosed'; readonly id: WatchId }
   /** A call that a peer took and passes on to the leader of `term`; answered by one `forwardResult` effect. */
   | {
       readonly type: 'forwarded';
@@ -172,6 +182,10 @@ export type Effect =
   | { readonly type: 'persist'; readonly write: LogWrite }
   | { readonly type: 'cut'; readonly cut: Cut }
   | { readonly type: 'answer'; readonly id: CallId; readonly header: Header; readonly result: CallResult }
+  /** The next message of a watch; `compacted` is its last. No other one follows before `watchReady`. */
+  | { readonly type: 'watchNews'; readonly id: WatchId; readonly header: Header; readonly news: WatchNews }
+  /** A watch ends with an error. */
+  | { readonly type: 'watchFailed'; readonly id: WatchId; readonly failure: Failure }
   | {
       readonly type: 'forward';
       readonly to: NodeId;
@@ -256,5 +270,15 @@ export interface ReplicaOptions {
   /** Audit lines for grants, and for releases and withdrawals; those for losses there are always. */
   readonly auditGrants: boolean;
   readonly auditReleases: boolean;
+  readonly watch: WatchLimits;
   readonly seed: number;
+}
+
+/** What the watchers of a node may take; see `WATCH_LIMITS` in `base/limits.ts` for each. */
+export interface WatchLimits {
+  readonly ringBytes: number;
+  readonly batchBytes: number;
+  readonly messageBytes: number;
+  readonly watchers: number;
+  readonly watchersPerPrincipal: number;
 }

@@ -5,6 +5,7 @@ import { CLUSTER_SERVICE, LEASE_SERVICE } from '../wire/public.js';
 import { createHandler } from './handler.js';
 import type { HandlerContext } from './handler.js';
 import { addReflection } from './reflection.js';
+import { createWatchHandler } from './watch-handler.js';
 
 /** Bytes of one request; the largest one allowed, a Renew of 1 000 leases, has about 300 KiB. */
 const MAX_REQUEST_BYTES = 1024 * 1024;
@@ -49,6 +50,7 @@ export function createClientServer(
     Verify: handler,
     Get: handler,
     List: handler,
+    Watch: createWatchHandler(context, report),
   });
   server.addService(CLUSTER_SERVICE, {
     GetStatus: handler,

@@ -1,7 +1,6 @@
 /** One unary call: checked, handed to the replica, answered. Nothing here decides anything about leases. */
 import { randomUUID } from 'node:crypto';
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
-import { Metadata } from '@grpc/grpc-js';
 import type { Call, GetStatusAnswer, Header } from '../base/api.js';
 import { assert } from '../base/assert.js';
 import { failure } from '../base/errors.js';
@@ -11,12 +10,13 @@ import { DEFAULT_CALL_MS, MAX_CALL_MS } from '../base/limits.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { CallResult } from '../replica/types.js';
 import type { PublicResponse } from '../wire/public-answer.js';
-import { failureToStatus } from '../wire/public-error.js';
 import { parseRequest } from '../wire/public-parse.js';
 import type { ParsedCall, TtlLimits } from '../wire/public-parse.js';
 import type { WireRequest } from '../wire/public-types.js';
 import type { CallTable } from './call-table.js';
 import { principalOf } from './principal.js';
+import { endOf } from './status.js';
+import type { WatchTable } from './watch-table.js';
 
 /** What every call needs to know of the node. */
 export interface HandlerContext {
@@ -25,6 +25,7 @@ export interface HandlerContext {
   readonly version: string;
   readonly limits: TtlLimits;
   readonly calls: CallTable;
+  readonly watches: WatchTable;
   /** What a node that has not formed or joined yet waits for; one line each. */
   readonly waitingFor: () => readonly string[];
 }
@@ -113,14 +114,16 @@ function timeLeftMs(deadline: Date | number): number {
   return Math.min(MAX_CALL_MS, Math.max(1, at - Date.now()));
 }
 
+/** What everything but the status is answered before there is a history. */
+export function notFormed({ node, waitingFor }: HandlerContext): Failure {
+  const waits = waitingFor().join('; ');
+  return failure('NOT_FORMED', `node ${node} belongs to no history yet: ${waits || 'it is starting'}`);
+}
+
 /** Status always answers; everything else needs a history. */
 function answerUnformed(context: HandlerContext, call: Call, respond: Respond): void {
-  const waits = context.waitingFor();
   if (call.type !== 'getStatus') {
-    fail(
-      respond,
-      failure('NOT_FORMED', `node ${context.node} belongs to no history yet: ${waits.join('; ') || 'it is starting'}`),
-    );
+    fail(respond, notFormed(context));
     return;
   }
   const header: Header = {
@@ -142,15 +145,11 @@ function answerUnformed(context: HandlerContext, call: Call, respond: Respond): 
     committedRevision: ZERO_REVISION,
     appliedRevision: ZERO_REVISION,
     members: [],
-    alarms: waits,
+    alarms: context.waitingFor(),
   };
   respond(null, { header, answer, version: context.version });
 }
 
 function fail(respond: Respond, fault: Failure): void {
-  const { code, message, trailers } = failureToStatus(fault);
-  const metadata = new Metadata();
-  for (const [key, value] of trailers) metadata.set(key, typeof value === 'string' ? value : Buffer.from(value));
-  const status = { code, details: message, metadata };
-  respond(status);
+  respond(endOf(fault));
 }

@@ -145,7 +145,8 @@ export function responseOf({ header: of, answer, version }: PublicResponse): Wir
   return unreachable(answer);
 }
 
-function wireHeader(header: Header): WireHeader {
+/** A header as its message. */
+export function wireHeader(header: Header): WireHeader {
   return {
     cluster: header.cluster,
     incarnation: header.incarnation,
@@ -155,7 +156,8 @@ function wireHeader(header: Header): WireHeader {
   };
 }
 
-function wireLease(lease: LeaseView): WireLease {
+/** A lease as its message. */
+export function wireLease(lease: LeaseView): WireLease {
   return {
     domain: lease.domain,
     token: BigInt(lease.token),
@@ -186,7 +188,8 @@ function wireDomain(view: DomainView, waiters: GetAnswer['waiters']): WireDomain
   };
 }
 
-function wireEnded(ended: EndedView): WireEnded {
+/** An end as its message. */
+export function wireEnded(ended: EndedView): WireEnded {
   return {
     lease: ended.lease === undefined ? null : wireRef(ended.lease),
     reason: END_REASONS[ended.reason],

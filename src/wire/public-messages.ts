@@ -57,6 +57,30 @@ export function decodeResponse<T extends CallType>(type: T, bytes: Uint8Array): 
   return loaded(type).responseDeserialize(strict(bytes)) as ResponseMessages[T];
 }
 
+/** A method whose answer is a stream: its path, and its messages as bytes. The decoders throw for bytes that are none. */
+export interface StreamMessages<Request extends object, Response extends object> {
+  readonly path: string;
+  readonly encodeRequest: (message: Request) => Buffer;
+  readonly decodeRequest: (bytes: Uint8Array) => Request;
+  readonly encodeResponse: (message: Response) => Buffer;
+  readonly decodeResponse: (bytes: Uint8Array) => Response;
+}
+
+/** A streaming method by the names in the files; the caller says of which types its messages are. */
+export function streamMessages<Request extends object, Response extends object>(
+  service: string,
+  method: string,
+): StreamMessages<Request, Response> {
+  const found = find(service, method);
+  return {
+    path: found.path,
+    encodeRequest: (message) => found.requestSerialize(message),
+    decodeRequest: (bytes) => found.requestDeserialize(strict(bytes)) as Request,
+    encodeResponse: (message) => found.responseSerialize(message),
+    decodeResponse: (bytes) => found.responseDeserialize(strict(bytes)) as Response,
+  };
+}
+
 function loaded(type: CallType): MethodDefinition<object, object> {
   const method = definitions.get(type);
   assert(method !== undefined, `no method for the call ${type}`);
@@ -65,6 +89,10 @@ function loaded(type: CallType): MethodDefinition<object, object> {
 
 function definitionOf(type: CallType): MethodDefinition<object, object> {
   const [service, method] = METHODS[type];
+  return find(service, method);
+}
+
+function find(service: string, method: string): MethodDefinition<object, object> {
   // proto-loader's types do not tell a service from a message; the names above are those of services.
   const found = (definition[`fencepost.v1.${service}`] as ServiceDefinition | undefined)?.[method];
   assert(found !== undefined, `the files in ${PROTO_DIRECTORY} have no method ${service}.${method}`);

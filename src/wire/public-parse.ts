@@ -259,6 +259,6 @@ function member(value: string, faults: string[]): NodeId | undefined {
 }
 
 /** Bytes that are no UTF-8 arrive as U+FFFD or lone surrogates: two different names would become one. */
-function isText(value: string): boolean {
+export function isText(value: string): boolean {
   return value.isWellFormed() && !value.includes(REPLACEMENT);
 }

@@ -128,7 +128,8 @@ function readState(live: WireLive | undefined, ended: WireEnded | undefined): Le
   return { type: 'ended', ended: ended === undefined ? ENDED_SOMEHOW : readEnded(ended) };
 }
 
-function readEnded(ended: WireEnded): EndedView {
+/** An end. Throws {@link UnexpectedResponse}. */
+export function readEnded(ended: WireEnded): EndedView {
   return {
     lease: ended.lease === null ? undefined : readRef(ended.lease),
     reason: known<EndReason>(END_REASONS, ended.reason) ?? 'unspecified',
@@ -138,7 +139,8 @@ function readEnded(ended: WireEnded): EndedView {
   };
 }
 
-function readLease(lease: WireLease): LeaseView {
+/** A lease. Throws {@link UnexpectedResponse}. */
+export function readLease(lease: WireLease): LeaseView {
   return {
     ...readRef(lease),
     holder: lease.holder,
@@ -179,7 +181,8 @@ function readMetadata(metadata: WireLease['metadata']): Metadata {
   return Object.entries(metadata).sort(([left], [right]) => (left < right ? -1 : 1));
 }
 
-function readHeader(header: WireHeader): Header {
+/** A header. Throws {@link UnexpectedResponse}. */
+export function readHeader(header: WireHeader): Header {
   return {
     cluster: header.cluster,
     incarnation: incarnation(header.incarnation),
@@ -239,7 +242,8 @@ function integer(field: string, value: bigint): number {
   return Number(value);
 }
 
-function revision(field: string, value: bigint): Revision {
+/** A revision, or 0. Throws {@link UnexpectedResponse}. */
+export function revision(field: string, value: bigint): Revision {
   return integer(field, value) as Revision;
 }
 
@@ -253,7 +257,8 @@ function incarnation(value: string): Incarnation | '' {
   return value as Incarnation | '';
 }
 
-function domain(field: string, value: string): Domain {
+/** A domain or a slot. Throws {@link UnexpectedResponse}. */
+export function domain(field: string, value: string): Domain {
   const fault = leasedDomainFault(value);
   if (fault !== undefined) throw new UnexpectedResponse(field, fault);
   return value as Domain;

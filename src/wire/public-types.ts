@@ -67,7 +67,7 @@ export interface WireForceReleaseRequest {
 export interface WireTransferLeadershipRequest {
   readonly toNodeId: string;
 }
-/** GetStatusRequest and GetStateHashRequest. */
+/** GetStatusRequest, GetStateHashRequest and WatchProgress. */
 export type WireEmpty = Readonly<Record<string, never>>;
 
 /** The request message of each call. */
@@ -191,6 +191,38 @@ export interface WireListResponse {
   readonly header: WireHeader | null;
   readonly domains: readonly WireDomain[];
   readonly nextPageToken: string;
+}
+/** WatchRequest. */
+export interface WireWatchRequest {
+  readonly prefix: string;
+  readonly startRevision: bigint;
+}
+/** QueueChanged. */
+export interface WireQueueChanged {
+  readonly domain: string;
+  readonly queueLength: number;
+}
+/** Event. */
+export interface WireEvent {
+  readonly revision: bigint;
+  readonly granted?: WireLease;
+  readonly ended?: WireEnded;
+  readonly queueChanged?: WireQueueChanged;
+}
+/** WatchEvents. */
+export interface WireWatchEvents {
+  readonly events: readonly WireEvent[];
+}
+/** WatchCompacted. */
+export interface WireWatchCompacted {
+  readonly oldestRevision: bigint;
+}
+/** WatchResponse. */
+export interface WireWatchResponse {
+  readonly header: WireHeader | null;
+  readonly events?: WireWatchEvents;
+  readonly progress?: WireEmpty;
+  readonly compacted?: WireWatchCompacted;
 }
 /** ForceReleaseResponse. */
 export interface WireForceReleaseResponse {

@@ -11,6 +11,7 @@ import { readResponse } from './public-read.js';
 import { requestOf } from './public-request.js';
 import type { CallType, WireRequest, WireResponse } from './public-types.js';
 import { UnexpectedResponse } from './public-unexpected.js';
+import { WATCH_METHOD } from './public-watch.js';
 
 /** A unary method as grpc-js takes it, on both sides. */
 export interface PublicMethod {
@@ -35,6 +36,7 @@ export const LEASE_SERVICE = {
   Verify: method('verify'),
   Get: method('get'),
   List: method('list'),
+  Watch: WATCH_METHOD,
 } as const;
 
 /** `fencepost.v1.ClusterService`. */

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../../src/base/errors.js';
 import type { Reason } from '../../src/base/errors.js';
 import { CLIENT_ERRORS } from '../../src/client/error-codes.js';
-import { errorWith, LeaseLostError, NotGrantedError, retold } from '../../src/client/errors.js';
+import { CompactedError, errorWith, LeaseLostError, NotGrantedError, retold } from '../../src/client/errors.js';
 import type { FencepostError } from '../../src/client/errors.js';
 import * as main from '../../src/client/index.js';
 import { markdownTable } from '../support/markdown.js';
@@ -21,6 +21,8 @@ function example(code: OwnCode): FencepostError {
       return new NotGrantedError('d', 'held', undefined, 0);
     case 'LEASE_LOST':
       return new LeaseLostError('d', 7n, undefined);
+    case 'COMPACTED':
+      return new CompactedError(7n, 9n, 'it was long ago');
     case 'OLD_CLUSTER':
     case 'ABORTED':
     case 'CLOSED':

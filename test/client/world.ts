@@ -13,6 +13,7 @@ import type { Reading } from '../../src/client/clock.js';
 import { Client } from '../../src/client/client.js';
 import type { ConnectOptions } from '../../src/client/options.js';
 import type { Surroundings } from '../../src/client/surroundings.js';
+import { FakeWatches } from './watch-world.js';
 import { domainAnswer, notGranted } from '../support/answers.js';
 
 interface Timer {
@@ -249,12 +250,18 @@ export function held(id: RequestId): Answer {
 }
 
 /** A client over three endpoints in memory that grant everything. */
-export function clientWorld(options: Partial<ConnectOptions> = {}): { time: FakeTime; net: FakeNet; client: Client } {
+export function clientWorld(options: Partial<ConnectOptions> = {}): {
+  time: FakeTime;
+  net: FakeNet;
+  watches: FakeWatches;
+  client: Client;
+} {
   const time = new FakeTime();
   const net = new FakeNet();
+  const watches = new FakeWatches();
   net.answer = generous();
   const settings = { endpoints: ['a:1', 'b:1', 'c:1'], holder: 'tester', ...options };
-  return { time, net, client: new Client(settings, time.surroundings, net.open) };
+  return { time, net, watches, client: new Client(settings, time.surroundings, net.open, watches.open) };
 }
 
 /** Lets time go by until the promise is settled. */

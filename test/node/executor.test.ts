@@ -24,6 +24,7 @@ it('an executor carries nothing out behind a write that failed at once (P13)', (
     store,
     peers: { perform: () => undefined, chunkStaged: () => undefined },
     clients: { answer: () => undefined },
+    watchers: { perform: () => undefined },
     time: () => ({ nowMs: 0, unixMs: 0 }),
     schedule: (turn) => {
       turn();

@@ -16,7 +16,7 @@ import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-stor
 import { commandCodec } from '../../src/wire/command.js';
 import type { DiskView, NodeView } from './invariants.js';
 import { viewOf } from './node-view.js';
-import { STATE_LIMITS } from '../../src/base/limits.js';
+import { STATE_LIMITS, WATCH_LIMITS } from '../../src/base/limits.js';
 
 /** Tokens of a scenario are small: the base, and the index of the entry. */
 export const BASE = 1000;
@@ -39,6 +39,7 @@ const LIMITS = {
   limits: STATE_LIMITS,
   auditGrants: false,
   auditReleases: false,
+  watch: WATCH_LIMITS,
 };
 
 /** The record that begins the history of a scenario. */
@@ -127,6 +128,11 @@ export class ReplicaNode {
       clients: {
         answer: (id, _header, result) => {
           world.answer(id, result);
+        },
+      },
+      watchers: {
+        perform: ({ id }) => {
+          throw new Error(`no scenario watches, and watch ${id} is answered`);
         },
       },
       time: () => ({ nowMs: world.now(), unixMs: START_UNIX_MS + this.wallOffsetMs + world.now() }),

@@ -82,9 +82,9 @@ describe('buf curl', () => {
 
   it('is told what is not there', async () => {
     const { address } = await serve(ANSWERING);
-    const { code, stderr } = await curl(address, 'fencepost.v1.LeaseService/Watch', '-d', '{}');
+    const { code, stderr } = await curl(address, 'fencepost.v1.ClusterService/AddMember', '-d', '{}');
     expect(code).not.toBe(0);
-    expect(stderr).toContain('unimplemented');
+    expect(stderr).toContain('contains no such method');
   });
 });
 

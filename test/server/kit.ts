@@ -8,6 +8,7 @@ import type { DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../../
 import type { Revision } from '../../src/base/revision.js';
 import type { Event } from '../../src/replica/types.js';
 import { CallTable } from '../../src/server/call-table.js';
+import { WatchTable } from '../../src/server/watch-table.js';
 import { createClientServer } from '../../src/server/client-server.js';
 import type { ClientServer } from '../../src/server/client-server.js';
 import type { HandlerContext } from '../../src/server/handler.js';
@@ -182,6 +183,7 @@ export interface Served {
   readonly port: number;
   readonly address: string;
   readonly calls: CallTable;
+  readonly watches: WatchTable;
   /** What reached the replica, in order. */
   readonly events: Event[];
   /** What was told to the log. */
@@ -190,13 +192,14 @@ export interface Served {
   readonly close: (graceMs: number) => Promise<void>;
 }
 
-export function contextOf(calls: CallTable): HandlerContext {
+export function contextOf(calls: CallTable, watches = new WatchTable()): HandlerContext {
   return {
     node: 'n1' as NodeId,
     cluster: 'test',
     version: '1.2.3',
     limits: { minTtlMs: 3_000, maxTtlMs: 86_400_000, defaultTtlMs: 15_000 },
     calls,
+    watches,
     waitingFor: () => ['waits for n2', 'waits for n3'],
   };
 }
@@ -204,9 +207,10 @@ export function contextOf(calls: CallTable): HandlerContext {
 /** A server on a free port. Without a script, of a node that has not formed. */
 export async function serve(script?: Script, bind = '127.0.0.1:0'): Promise<Served> {
   const calls = new CallTable();
+  const watches = new WatchTable();
   const events: Event[] = [];
   const reported: unknown[] = [];
-  const server = createClientServer(bind, contextOf(calls), (error) => {
+  const server = createClientServer(bind, contextOf(calls, watches), (error) => {
     reported.push(error);
   });
   if (script !== undefined) {
@@ -214,12 +218,15 @@ export async function serve(script?: Script, bind = '127.0.0.1:0'): Promise<Serv
       events.push(event);
       if (event.type === 'call') script(event, calls);
     });
+    watches.attach((event) => {
+      events.push(event);
+    });
   }
   const port = await server.listen();
   let closing: Promise<void> | undefined;
   const close = (graceMs: number): Promise<void> => (closing ??= server.close(graceMs));
   atEnd(() => close(0));
-  return { server, port, address: `127.0.0.1:${port}`, calls, events, reported, close };
+  return { server, port, address: `127.0.0.1:${port}`, calls, watches, events, reported, close };
 }
 
 /** A client with its own connection. */

@@ -19,6 +19,7 @@ import { createMemoryDisk, openMemoryStore } from '../../src/testing/memory-stor
 import { commandCodec } from '../../src/wire/command.js';
 import type { ClusterCall, ClusterNode, ClusterSettings } from './cluster-node.js';
 import { MemoryTransfers } from './memory-transfers.js';
+import { MemoryWatches } from './memory-watches.js';
 import { defaultOptions } from './replica-options.js';
 import { VirtualTime } from './virtual-time.js';
 
@@ -37,6 +38,9 @@ export class MemoryCluster {
   loss = 0;
   /** How long a disk takes to sync, at least and at most. */
   diskMs: readonly [number, number] = [0.3, 1];
+  readonly watches = new MemoryWatches((name, event) => {
+    this.dispatchTo(this.node(name), event);
+  });
   readonly #settings: ClusterSettings;
   readonly #random: Random;
   readonly #clock = new VirtualTime();
@@ -142,6 +146,11 @@ export class MemoryCluster {
           call.answeredAt = this.now;
         },
       },
+      watchers: {
+        perform: (effect) => {
+          this.watches.perform(name, effect);
+        },
+      },
       observer: {
         log: ({ level, message, fields }) => {
           node.logs.push({ level, message, fields });
@@ -178,6 +187,7 @@ export class MemoryCluster {
     node.running?.executor.halt();
     node.running = undefined;
     node.paused = false;
+    this.watches.nodeGone(name);
     for (const other of this.nodes.values()) {
       if (other === node) continue;
       this.dispatchTo(other, { type: 'streamEnded', node: node.member.node });

@@ -15,6 +15,7 @@ import {
   MAX_UNCOMMITTED_BYTES,
   TICK_MS,
   WAITER_GRACE_MS,
+  WATCH_LIMITS,
 } from '../../src/base/limits.js';
 import type { Member } from '../../src/raft/types.js';
 import type { Genesis, ReplicaOptions } from '../../src/replica/types.js';
@@ -43,5 +44,6 @@ export function defaultOptions(self: Member, genesis: Genesis): Omit<ReplicaOpti
     limits: genesis.limits,
     auditGrants: false,
     auditReleases: false,
+    watch: WATCH_LIMITS,
   };
 }

@@ -33,11 +33,13 @@ import { encodeFields, messageType } from '../../src/wire/proto.js';
 import { failureFromTrailers } from '../../src/wire/public-error.js';
 import { parseRequest } from '../../src/wire/public-parse.js';
 import { UnexpectedResponse } from '../../src/wire/public-unexpected.js';
+import { WATCH_METHOD } from '../../src/wire/public-watch.js';
 import { encodeCall, METHOD_OF } from '../../src/wire/public.js';
 import { decodeStateRecord, encodeStateRecord } from '../../src/wire/state.js';
 import { decodeSummary, encodeSummary } from '../../src/wire/summary.js';
 import * as any from './arbitraries.js';
 import { answer, call, header, LIMITS } from './arbitrary-answers.js';
+import { watchMessage } from './arbitrary-watches.js';
 import { forwardedCall, forwardedResult } from './arbitrary-forwards.js';
 import { blindly, deep, structurally } from './mutations.js';
 import { expectSane } from './sane.js';
@@ -140,6 +142,15 @@ const decoders: Readonly<Record<string, Decoder<unknown>>> = {
       return { answer: got, header: around } as never;
     },
     { from: () => 1, refusal: UnexpectedResponse, texts: false },
+  ),
+  'message of a watch': decoder(
+    watchMessage,
+    (message) => WATCH_METHOD.responseSerialize(message),
+    (bytes) => {
+      const { header: around, news } = WATCH_METHOD.responseDeserialize(Buffer.from(bytes));
+      return { header: around, news: news ?? { type: 'progress' } };
+    },
+    { refusal: UnexpectedResponse, texts: false },
   ),
 };
 

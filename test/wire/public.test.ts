@@ -315,16 +315,13 @@ describe('methods', () => {
       '/fencepost.v1.LeaseService/Verify',
       '/fencepost.v1.LeaseService/Get',
       '/fencepost.v1.LeaseService/List',
+      '/fencepost.v1.LeaseService/Watch',
       '/fencepost.v1.ClusterService/GetStatus',
       '/fencepost.v1.ClusterService/TransferLeadership',
       '/fencepost.v1.ClusterService/ForceRelease',
       '/fencepost.v1.ClusterService/GetStateHash',
     ]);
-    expect(
-      Object.values(METHOD_OF)
-        .map(({ path }) => path)
-        .sort(),
-    ).toEqual(paths.sort());
+    expect([...Object.values(METHOD_OF), LEASE_SERVICE.Watch].map(({ path }) => path).sort()).toEqual(paths.sort());
   });
 
   it('write what any other implementation reads', () => {

@@ -8,6 +8,7 @@ import { enumNumbers } from '../../src/wire/proto.js';
 import { END_REASONS, NOT_GRANTED_REASONS, ROLES } from '../../src/wire/public-answer.js';
 import { PROTO_DIRECTORY } from '../../src/wire/public-directory.js';
 import type * as wire from '../../src/wire/public-types.js';
+import { WATCH_METHOD } from '../../src/wire/public-watch.js';
 import { METHOD_OF } from '../../src/wire/public.js';
 import { FINISH_REASONS } from '../../src/wire/state.js';
 
@@ -158,6 +159,23 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     domains: 'Domain[]',
     nextPageToken: 'string',
   } satisfies Kind<wire.WireListResponse>,
+  WatchRequest: { prefix: 'string', startRevision: 'int64' } satisfies Kind<wire.WireWatchRequest>,
+  WatchResponse: {
+    header: 'ResponseHeader',
+    events: 'WatchEvents?',
+    progress: 'WatchProgress?',
+    compacted: 'WatchCompacted?',
+  } satisfies Kind<wire.WireWatchResponse>,
+  WatchEvents: { events: 'Event[]' } satisfies Kind<wire.WireWatchEvents>,
+  WatchProgress: {},
+  WatchCompacted: { oldestRevision: 'int64' } satisfies Kind<wire.WireWatchCompacted>,
+  Event: {
+    revision: 'int64',
+    granted: 'Lease?',
+    ended: 'Ended?',
+    queueChanged: 'QueueChanged?',
+  } satisfies Kind<wire.WireEvent>,
+  QueueChanged: { domain: 'string', queueLength: 'uint32' } satisfies Kind<wire.WireQueueChanged>,
   ForceReleaseRequest: {
     domain: 'string',
     token: 'int64',
@@ -188,10 +206,10 @@ describe('the public types', () => {
       needed.add(type.name);
       for (const field of type.fieldsArray) if (field.resolvedType instanceof protobuf.Type) visit(field.resolvedType);
     };
-    for (const { path } of Object.values(METHOD_OF)) {
+    for (const { path, responseStream } of [...Object.values(METHOD_OF), WATCH_METHOD]) {
       const [, service = '', name = ''] = path.split('/');
       const method = root.lookupService(service).methods[name];
-      expect([method?.requestStream, method?.responseStream]).toEqual([undefined, undefined]);
+      expect([method?.requestStream, method?.responseStream ?? false]).toEqual([undefined, responseStream]);
       for (const type of [method?.resolvedRequestType, method?.resolvedResponseType]) if (type) visit(type);
     }
     expect([...needed].sort()).toEqual(Object.keys(MESSAGES).sort());
