@@ -179,7 +179,8 @@ function readMetadata(metadata: WireLease['metadata']): Metadata {
   return Object.entries(metadata).sort(([left], [right]) => (left < right ? -1 : 1));
 }
 
-function readHeader(header: WireHeader): Header {
+/** The header that comes with an answer. Throws {@link UnexpectedResponse}. */
+export function readHeader(header: WireHeader): Header {
   return {
     cluster: header.cluster,
     incarnation: incarnation(header.incarnation),
