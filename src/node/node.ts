@@ -21,9 +21,11 @@ import {
   STATE_LIMITS,
   WAITER_GRACE_MS,
 } from '../base/limits.js';
+import { findRequest } from '../lease/lookup.js';
 import { createForming, FORMAT } from '../replica/forming.js';
 import type { Store } from '../replica/ports.js';
 import { createReplica } from '../replica/replica.js';
+import type { Replica } from '../replica/replica.js';
 import type { Event, Genesis, Hello, ReplicaOptions, Time } from '../replica/types.js';
 import { CallTable } from '../server/call-table.js';
 import { createClientServer } from '../server/client-server.js';
@@ -71,6 +73,7 @@ export class Node {
   #forming: FormingDriver | undefined;
   #waitingFor: string[] = [];
   #store: Store | undefined;
+  #replica: Replica | undefined;
   #executor: Executor | undefined;
   #timers: (() => void)[] = [];
   /** What is being opened: a stop waits for it, or ports and directory would be taken after they were given back. */
@@ -91,7 +94,18 @@ export class Node {
     const { nodeId: node, cluster } = config;
     this.#server = createClientServer(
       config.clientAddress,
-      { node, cluster, version, limits, calls: this.#calls, waitingFor: () => this.#waitingFor },
+      {
+        node,
+        cluster,
+        version,
+        limits,
+        calls: this.#calls,
+        isWaiting: (request) => {
+          const state = this.#replica?.context.lease;
+          return state !== undefined && findRequest(state, request)?.type === 'waiting';
+        },
+        waitingFor: () => this.#waitingFor,
+      },
       (error) => {
         if (error instanceof AssertionFailed) this.#end({ type: 'defect', error });
         else log.error('a call failed in an unexpected way', { error: String(error) });
@@ -232,6 +246,7 @@ export class Node {
         },
       },
     });
+    this.#replica = replica;
     this.#executor = executor;
     const dispatch = (event: Event): void => {
       executor.dispatch(event);

@@ -25,6 +25,8 @@ export interface HandlerContext {
   readonly version: string;
   readonly limits: TtlLimits;
   readonly calls: CallTable;
+  /** True when the node has applied that the request is in a queue. */
+  readonly isWaiting: (request: RequestId) => boolean;
   /** What a node that has not formed or joined yet waits for; one line each. */
   readonly waitingFor: () => readonly string[];
 }
@@ -115,21 +117,11 @@ function timeLeftMs(deadline: Date | number): number {
 
 /** Status always answers; everything else needs a history. */
 function answerUnformed(context: HandlerContext, call: Call, respond: Respond): void {
-  const waits = context.waitingFor();
   if (call.type !== 'getStatus') {
-    fail(
-      respond,
-      failure('NOT_FORMED', `node ${context.node} belongs to no history yet: ${waits.join('; ') || 'it is starting'}`),
-    );
+    fail(respond, notFormed(context));
     return;
   }
-  const header: Header = {
-    cluster: context.cluster,
-    incarnation: '',
-    revision: ZERO_REVISION,
-    node: context.node,
-    leader: undefined,
-  };
+  const header = unformedHeader(context);
   const answer: GetStatusAnswer = {
     type: 'getStatus',
     node: context.node,
@@ -142,9 +134,20 @@ function answerUnformed(context: HandlerContext, call: Call, respond: Respond): 
     committedRevision: ZERO_REVISION,
     appliedRevision: ZERO_REVISION,
     members: [],
-    alarms: waits,
+    alarms: context.waitingFor(),
   };
   respond(null, { header, answer, version: context.version });
+}
+
+/** Why a node answers nothing that needs a history. */
+export function notFormed(context: HandlerContext): Failure {
+  const waits = context.waitingFor().join('; ');
+  return failure('NOT_FORMED', `node ${context.node} belongs to no history yet: ${waits || 'it is starting'}`);
+}
+
+/** What a node says of itself without a history, or without asking it. */
+export function unformedHeader({ cluster, node }: HandlerContext): Header {
+  return { cluster, incarnation: '', revision: ZERO_REVISION, node, leader: undefined };
 }
 
 function fail(respond: Respond, fault: Failure): void {
