@@ -2,6 +2,7 @@
 import { Client } from './client.js';
 import { openGrpcChannel } from './grpc-channel.js';
 import type { ConnectOptions } from './options.js';
+import { openPipelineChannel } from './pipeline-channel.js';
 import { systemSurroundings } from './surroundings.js';
 
 /**
@@ -9,7 +10,11 @@ import { systemSurroundings } from './surroundings.js';
  * does not fail when no node is there. Throws `INVALID_OPTIONS`, with every fault, when an option is wrong.
  */
 export function connect(options: ConnectOptions): Client {
-  return new Client(options, systemSurroundings(), openGrpcChannel);
+  return new Client(
+    options,
+    systemSurroundings(),
+    options.transport === 'unary' ? openGrpcChannel : openPipelineChannel,
+  );
 }
 
 export type { Freshness } from '../base/api.js';
