@@ -74,9 +74,14 @@ export class GrpcConnection {
     };
   }
 
-  /** A call was given up: a connection that has not come about by then is not waited for by the next one. */
-  dropUnlessReady(client: Client): void {
-    if (!this.#closed && this.#client === client && !isReady(client)) this.#drop(client);
+  /**
+   * A call was given up: a connection that has not come about by then is not waited for by the next one. True when it was
+   * dropped.
+   */
+  dropUnlessReady(client: Client): boolean {
+    if (this.#closed || this.#client !== client || isReady(client)) return false;
+    this.#drop(client);
+    return true;
   }
 
   /** Ends the connection, and every call on it. */

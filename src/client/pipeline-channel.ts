@@ -54,7 +54,8 @@ class PipelineChannel implements Channel {
       },
       mayHaveLeft: () => this.#connection.wasReady(client),
       deserted: () => {
-        this.#connection.dropUnlessReady(client);
+        if (this.#connection.dropUnlessReady(client))
+          stream.abort({ type: 'silent', reached: false, why: 'no connection' });
       },
     });
     const unwatch = this.#connection.watch(client, (silent) => {

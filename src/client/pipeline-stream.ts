@@ -30,7 +30,7 @@ export interface PipelineOwner {
   ended(status: StatusObject, open: readonly OpenOperation[]): void;
   /** False when nothing can have left through the connection. */
   mayHaveLeft(): boolean;
-  /** A call was given up, and no other is open. */
+  /** A call was given up after it was sent, and no other is open. */
   deserted(): void;
 }
 
@@ -157,7 +157,7 @@ export class PipelineStream {
     const reached = operation.sent && this.#owner.mayHaveLeft();
     if (!this.#open.delete(operation.id)) return reached;
     this.#restSoon();
-    if (this.#open.size === 0) this.#owner.deserted();
+    if (operation.sent && this.#open.size === 0) this.#owner.deserted();
     return reached;
   }
 

@@ -13,6 +13,7 @@ import { failureToStatus } from '../../src/wire/public-error.js';
 import type { PipelineAnswer } from '../../src/wire/public-pipeline-messages.js';
 import { readOperations } from '../../src/wire/public-pipeline-read.js';
 import { PIPELINE_METHOD, ResponseBatch } from '../../src/wire/public-pipeline.js';
+import type { OperationOutcome } from '../../src/wire/public-pipeline.js';
 import type { WireRequest } from '../../src/wire/public-types.js';
 import { LEASE_SERVICE } from '../../src/wire/public.js';
 import { BASE, generous, header, requestId } from './world.js';
@@ -34,6 +35,8 @@ export interface StubServer {
   /** How many operations each message of a stream held. */
   readonly messages: readonly number[];
   readonly streams: readonly RawStream[];
+  /** Answers an operation of the newest stream by its id. */
+  readonly answer: (id: number, outcome: OperationOutcome) => void;
   readonly stop: () => void;
 }
 
@@ -95,11 +98,16 @@ export async function serve(handler: Handler, { pipeline = true } = {}): Promise
       else reject(error);
     });
   });
+  const answer = (id: number, outcome: OperationOutcome): void => {
+    const results = new ResponseBatch();
+    results.add(id, outcome);
+    streams.at(-1)?.write(results.finish(header()));
+  };
   const stop = (): void => {
     server.forceShutdown();
   };
   cleanUp.push(stop);
-  return { address: `127.0.0.1:${port}`, calls, messages, streams, stop };
+  return { address: `127.0.0.1:${port}`, calls, messages, streams, answer, stop };
 }
 
 /** Accepts connections and never says a word. */
