@@ -3,7 +3,8 @@ import { Client, connectivityState, credentials } from '@grpc/grpc-js';
 import type { ServiceError } from '@grpc/grpc-js';
 import type { WatchCall } from '../base/watch.js';
 import { WATCH_METHOD } from '../wire/public-watch.js';
-import { CHANNEL_OPTIONS, CONNECT_MS, replyFor } from './grpc-channel.js';
+import { replyFor } from './grpc-channel.js';
+import { CHANNEL_OPTIONS, CONNECT_MS } from './grpc-connection.js';
 import type { OpenedWatch, WatchEnd, WatchListener } from './watch-channel.js';
 
 /** Connects and watches. */
@@ -23,7 +24,7 @@ export function openGrpcWatch(endpoint: string, call: WatchCall, listener: Watch
     close();
     listener.end(why);
   };
-  // A peer that accepts and stays silent would keep it connecting for ever (see `grpc-channel.ts`).
+  // A peer that accepts and stays silent would keep it connecting for ever (see `grpc-connection.ts`).
   const watchdog = setTimeout(() => {
     if (client.getChannel().getConnectivityState(false) === connectivityState.READY) return;
     end({ type: 'silent', reached: false, why: `no connection within ${CONNECT_MS} ms` });

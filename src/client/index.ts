@@ -3,6 +3,7 @@ import { Client } from './client.js';
 import { openGrpcChannel } from './grpc-channel.js';
 import { openGrpcWatch } from './grpc-watch.js';
 import type { ConnectOptions } from './options.js';
+import { openPipelineChannel } from './pipeline-channel.js';
 import { systemSurroundings } from './surroundings.js';
 
 /**
@@ -10,7 +11,12 @@ import { systemSurroundings } from './surroundings.js';
  * does not fail when no node is there. Throws `INVALID_OPTIONS`, with every fault, when an option is wrong.
  */
 export function connect(options: ConnectOptions): Client {
-  return new Client(options, systemSurroundings(), openGrpcChannel, openGrpcWatch);
+  return new Client(
+    options,
+    systemSurroundings(),
+    options.transport === 'unary' ? openGrpcChannel : openPipelineChannel,
+    openGrpcWatch,
+  );
 }
 
 export type { Freshness } from '../base/api.js';

@@ -8,7 +8,6 @@ import type { ChangeView } from '../base/watch.js';
 import type { ReadWatchMessage } from '../wire/public-watch.js';
 import type { Timeline } from './clock.js';
 import { ClosedError, CompactedError, OldClusterError, UnexpectedAnswerError } from './errors.js';
-import type { FencepostError } from './errors.js';
 import type { ObserveSettings } from './options.js';
 import type { Surroundings } from './surroundings.js';
 import { domainChange } from './views.js';
@@ -57,7 +56,7 @@ interface Attempt {
   readonly worked: boolean;
 }
 
-/** See the head of the file. Ends when `signal` aborts. Throws {@link FencepostError}. */
+/** See the head of the file. Ends when `signal` aborts. Throws a `FencepostError`. */
 export async function* observe(
   ports: ObservePorts,
   settings: ObserveSettings,

@@ -22,11 +22,13 @@ import {
   WAITER_GRACE_MS,
   WATCH_LIMITS,
 } from '../base/limits.js';
+import { findRequest } from '../lease/lookup.js';
 import type { StateLimits } from '../lease/types.js';
 import { createForming, FORMAT } from '../replica/forming.js';
 import { limitsAlarm } from '../replica/limits.js';
 import type { Store } from '../replica/ports.js';
 import { createReplica } from '../replica/replica.js';
+import type { Replica } from '../replica/replica.js';
 import type { Event, Genesis, Hello, ReplicaOptions } from '../replica/types.js';
 import { CallTable } from '../server/call-table.js';
 import { createClientServer } from '../server/client-server.js';
@@ -74,6 +76,7 @@ export class Node {
   #forming: FormingDriver | undefined;
   #waitingFor: string[] = [];
   #store: Store | undefined;
+  #replica: Replica | undefined;
   #executor: Executor | undefined;
   #timers: (() => void)[] = [];
   /** What is being opened: a stop waits for it, or ports and directory would be taken after they were given back. */
@@ -111,6 +114,10 @@ export class Node {
         limits,
         calls: this.#calls,
         watches: this.#watches,
+        isWaiting: (request) => {
+          const state = this.#replica?.context.lease;
+          return state !== undefined && findRequest(state, request)?.type === 'waiting';
+        },
         waitingFor: () => this.#waitingFor,
       },
       (error) => {
@@ -266,6 +273,7 @@ export class Node {
         },
       },
     });
+    this.#replica = replica;
     this.#executor = executor;
     const dispatch = (event: Event): void => {
       executor.dispatch(event);

@@ -1,9 +1,11 @@
 /** The gRPC server for clients: leases, cluster, health, reflection. */
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
+import { PIPELINE_METHOD } from '../wire/public-pipeline.js';
 import { CLUSTER_SERVICE, LEASE_SERVICE } from '../wire/public.js';
 import { createHandler } from './handler.js';
 import type { HandlerContext } from './handler.js';
+import { Pipelines } from './pipeline.js';
 import { addReflection } from './reflection.js';
 import { createWatchHandler } from './watch-handler.js';
 
@@ -42,7 +44,10 @@ export function createClientServer(
     'grpc.enable_channelz': 0,
   });
   const handler = createHandler(context, report);
-  server.addService(LEASE_SERVICE, {
+  const pipelines = new Pipelines(context, report);
+  const leaseService = { ...LEASE_SERVICE, Pipeline: PIPELINE_METHOD };
+  server.addService(leaseService, {
+    Pipeline: pipelines.handler,
     Acquire: handler,
     Renew: handler,
     Release: handler,
@@ -85,6 +90,7 @@ export function createClientServer(
       if (listening.status === 'fulfilled' && listening.value !== undefined) {
         server.drain(withPort(address, listening.value), graceMs);
       }
+      pipelines.close();
       await new Promise<void>((resolve) => {
         server.tryShutdown(() => {
           resolve();

@@ -26,6 +26,8 @@ export interface HandlerContext {
   readonly limits: TtlLimits;
   readonly calls: CallTable;
   readonly watches: WatchTable;
+  /** True when the node has applied that the request is in a queue. */
+  readonly isWaiting: (request: RequestId) => boolean;
   /** What a node that has not formed or joined yet waits for; one line each. */
   readonly waitingFor: () => readonly string[];
 }
@@ -126,13 +128,7 @@ function answerUnformed(context: HandlerContext, call: Call, respond: Respond): 
     fail(respond, notFormed(context));
     return;
   }
-  const header: Header = {
-    cluster: context.cluster,
-    incarnation: '',
-    revision: ZERO_REVISION,
-    node: context.node,
-    leader: undefined,
-  };
+  const header = unformedHeader(context);
   const answer: GetStatusAnswer = {
     type: 'getStatus',
     node: context.node,
@@ -148,6 +144,11 @@ function answerUnformed(context: HandlerContext, call: Call, respond: Respond): 
     alarms: context.waitingFor(),
   };
   respond(null, { header, answer, version: context.version });
+}
+
+/** What a node says of itself without a history, or without asking it. */
+export function unformedHeader({ cluster, node }: HandlerContext): Header {
+  return { cluster, incarnation: '', revision: ZERO_REVISION, node, leader: undefined };
 }
 
 function fail(respond: Respond, fault: Failure): void {

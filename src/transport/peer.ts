@@ -61,7 +61,9 @@ export class Peer {
   forward({ id: of, term, principal, timeoutMs, holdMs, call }: Forward): boolean {
     const id = this.#forwarded?.issue(of);
     if (id === undefined) return false;
-    const sent = this.#lanes.forward.send(partFrame(encodeForwardedCall({ id, term, principal, timeoutMs, holdMs, call })));
+    const sent = this.#lanes.forward.send(
+      partFrame(encodeForwardedCall({ id, term, principal, timeoutMs, holdMs, call })),
+    );
     if (!sent) this.#forwarded?.take(of);
     return sent;
   }

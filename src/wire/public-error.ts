@@ -63,13 +63,25 @@ export function failureFromTrailers(message: string, trailers: Trailers): Receiv
   const name = textOf(trailers, TRAILER_REASON);
   if (name === undefined) return undefined;
   const retryDelayMs = digitsOf(trailers, TRAILER_RETRY_DELAY) ?? 0;
+  // Whatever is not clearly "not done" may have happened.
+  const outcome = textOf(trailers, TRAILER_OUTCOME) === ('not-done' satisfies Outcome) ? 'not-done' : 'unknown';
+  return receivedFailure({ name, message, outcome, retryDelayMs, revision: digitsOf(trailers, TRAILER_REVISION) });
+}
+
+/** As {@link failureFromTrailers}, for a failure whose parts were read already. */
+export function receivedFailure(said: {
+  readonly name: string;
+  readonly message: string;
+  readonly outcome: Outcome;
+  readonly retryDelayMs: number;
+  readonly revision: number | undefined;
+}): ReceivedFailure {
+  const { name, message, outcome, retryDelayMs, revision } = said;
   const known = isReason(name);
-  const revision = digitsOf(trailers, TRAILER_REVISION);
   const failure: Failure = {
     reason: known ? name : retryDelayMs > 0 ? 'LEADER_CHANGED' : 'INTERNAL',
     message: known ? message : `${name}: ${message}`,
-    // Whatever is not clearly "not done" may have happened.
-    outcome: textOf(trailers, TRAILER_OUTCOME) === ('not-done' satisfies Outcome) ? 'not-done' : 'unknown',
+    outcome,
     ...(revision === undefined ? {} : { revision }),
   };
   return { failure, retryDelayMs };

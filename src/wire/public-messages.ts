@@ -100,7 +100,7 @@ function find(service: string, method: string): MethodDefinition<object, object>
 }
 
 /** protobufjs cuts a text that would end behind its message, where every other field throws: `d` for `domain`. */
-class StrictReader extends protobuf.BufferReader {
+export class StrictReader extends protobuf.BufferReader {
   override string(): string {
     const start = this.pos;
     const length = this.uint32();

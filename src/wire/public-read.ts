@@ -181,7 +181,7 @@ function readMetadata(metadata: WireLease['metadata']): Metadata {
   return Object.entries(metadata).sort(([left], [right]) => (left < right ? -1 : 1));
 }
 
-/** A header. Throws {@link UnexpectedResponse}. */
+/** The header that comes with an answer. Throws {@link UnexpectedResponse}. */
 export function readHeader(header: WireHeader): Header {
   return {
     cluster: header.cluster,

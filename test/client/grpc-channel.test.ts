@@ -1,137 +1,32 @@
-/** The real channel against real sockets: a stub of the service, and peers that behave badly. */
-import { createServer } from 'node:net';
-import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
-import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
-import type { ServerUnaryCall, sendUnaryData } from '@grpc/grpc-js';
+/** The real channels against real sockets: a stub of the service, and peers that behave badly. */
 import { afterEach, describe, expect, test } from 'vitest';
-import type { AcquireCall, Call } from '../../src/base/api.js';
 import { failure } from '../../src/base/errors.js';
-import type { Failure } from '../../src/base/errors.js';
-import type { Domain, NodeId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import { connect } from '../../src/client/index.js';
+import type { Channel } from '../../src/client/channel.js';
 import { openGrpcChannel } from '../../src/client/grpc-channel.js';
-import type { Channel, Reply } from '../../src/client/channel.js';
-import { failureToStatus } from '../../src/wire/public-error.js';
-import { LEASE_SERVICE } from '../../src/wire/public.js';
-import type { WireRequest } from '../../src/wire/public-types.js';
-import type { PublicResponse } from '../../src/wire/public-answer.js';
-import { BASE, generous, header, requestId } from './world.js';
+import { connect } from '../../src/client/index.js';
+import { openPipelineChannel } from '../../src/client/pipeline-channel.js';
+import {
+  ACQUIRE,
+  cleanUp,
+  endAll,
+  generously,
+  nobody,
+  open as openWith,
+  send,
+  serve,
+  silentPeer,
+} from './stub-server.js';
+import { BASE, header, requestId } from './world.js';
 
-const cleanUp: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const end of cleanUp.splice(0).reverse()) await end();
-});
+afterEach(endAll);
 
-type Handler = (request: WireRequest) => PublicResponse | Failure | undefined;
+describe.each([
+  ['unary', openGrpcChannel],
+  ['pipelined', openPipelineChannel],
+])('one %s channel', (_, opener) => {
+  const open = (address: string): Channel => openWith(address, opener);
 
-/** A server of the lease service; `undefined` from the handler means that it never answers. */
-async function serve(handler: Handler): Promise<{ address: string; calls: WireRequest[]; stop: () => void }> {
-  const server = new Server();
-  const calls: WireRequest[] = [];
-  const unary = (
-    { request }: ServerUnaryCall<WireRequest, PublicResponse>,
-    done: sendUnaryData<PublicResponse>,
-  ): void => {
-    calls.push(request);
-    const said = handler(request);
-    if (said === undefined) return;
-    if (!('reason' in said)) {
-      done(null, said);
-      return;
-    }
-    const status = failureToStatus(said);
-    const metadata = new Metadata();
-    for (const [key, value] of status.trailers)
-      metadata.add(key, typeof value === 'string' ? value : Buffer.from(value));
-    done(Object.assign(new Error(status.message), { code: status.code, details: status.message, metadata }));
-  };
-  const methods = Object.keys(LEASE_SERVICE);
-  server.addService(LEASE_SERVICE, Object.fromEntries(methods.map((name) => [name, unary])));
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => {
-      if (error === null) resolve(bound);
-      else reject(error);
-    });
-  });
-  const stop = (): void => {
-    server.forceShutdown();
-  };
-  cleanUp.push(stop);
-  return { address: `127.0.0.1:${port}`, calls, stop };
-}
-
-/** Accepts connections and never says a word. */
-async function silentPeer(): Promise<{ address: string; accepted: () => number }> {
-  const sockets = new Set<Socket>();
-  let accepted = 0;
-  const server: TcpServer = createServer((socket) => {
-    accepted++;
-    sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, accepted: () => accepted };
-}
-
-/** An address at which nobody listens. */
-async function nobody(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `127.0.0.1:${port}`;
-}
-
-function open(address: string): Channel {
-  const channel = openGrpcChannel(address);
-  cleanUp.push(() => {
-    channel.close();
-  });
-  return channel;
-}
-
-function send(channel: Channel, call: Call, timeoutMs: number): Promise<Reply> {
-  return new Promise((resolve) => {
-    channel.send(call, timeoutMs, resolve);
-  });
-}
-
-const ACQUIRE: AcquireCall = {
-  type: 'acquire',
-  domain: 'orders/eu' as Domain,
-  requestId: requestId(1),
-  holder: 'tester',
-  ttlMs: 15_000,
-  waitMs: 60_000,
-  coolDownMs: 2_000,
-  slots: 3,
-  metadata: [['zone', 'ü']],
-  seenRevision: BASE as Revision,
-};
-
-/** What `generous` answers, as a server's response. */
-function generously(node = 'n1', leader = 'n1'): Handler {
-  const answer = generous();
-  return (request) => {
-    const reply = answer({ call: callOf(request) });
-    if (reply.type !== 'answer') throw new Error(`no answer to ${request.type}`);
-    return { header: header({ node: node as NodeId, leader: leader as NodeId }), answer: reply.answer, version: '' };
-  };
-}
-
-/** Enough of a request's call for `generous`. */
-function callOf(request: WireRequest): Call {
-  const { message } = request;
-  if (message === undefined) throw new Error('unreadable request');
-  return { type: request.type, ...message } as unknown as Call;
-}
-
-describe('one channel', () => {
   test('a call and its answer, tokens whole', async () => {
     const token = 2 ** 53 - 1;
     const server = await serve(() => ({

@@ -192,7 +192,11 @@ export interface Served {
   readonly close: (graceMs: number) => Promise<void>;
 }
 
-export function contextOf(calls: CallTable, watches = new WatchTable()): HandlerContext {
+export function contextOf(
+  calls: CallTable,
+  watches = new WatchTable(),
+  isWaiting: HandlerContext['isWaiting'] = () => false,
+): HandlerContext {
   return {
     node: 'n1' as NodeId,
     cluster: 'test',
@@ -200,17 +204,22 @@ export function contextOf(calls: CallTable, watches = new WatchTable()): Handler
     limits: { minTtlMs: 3_000, maxTtlMs: 86_400_000, defaultTtlMs: 15_000 },
     calls,
     watches,
+    isWaiting,
     waitingFor: () => ['waits for n2', 'waits for n3'],
   };
 }
 
 /** A server on a free port. Without a script, of a node that has not formed. */
-export async function serve(script?: Script, bind = '127.0.0.1:0'): Promise<Served> {
+export async function serve(
+  script?: Script,
+  bind = '127.0.0.1:0',
+  isWaiting?: HandlerContext['isWaiting'],
+): Promise<Served> {
   const calls = new CallTable();
   const watches = new WatchTable();
   const events: Event[] = [];
   const reported: unknown[] = [];
-  const server = createClientServer(bind, contextOf(calls, watches), (error) => {
+  const server = createClientServer(bind, contextOf(calls, watches, isWaiting), (error) => {
     reported.push(error);
   });
   if (script !== undefined) {

@@ -196,7 +196,7 @@ describe('a request at the limits', () => {
 });
 
 describe('a method that is not there', () => {
-  it.each(['LeaseService/Nothing', 'LeaseService/Pipeline', 'ClusterService/AddMember', 'Other/Get'])(
+  it.each(['LeaseService/Nothing', 'ClusterService/AddMember', 'Other/Get'])(
     '%s answers UNIMPLEMENTED',
     async (method) => {
       const { address } = await serve(ANSWERING);
