@@ -204,6 +204,20 @@ export class ProcessCluster implements AsyncDisposable {
     return found;
   }
 
+  /** Waits until every node runs, has a state, and knows the leader: so that it takes any call. */
+  async untilAllServe(): Promise<void> {
+    const leader = await this.untilLeader();
+    await until(
+      'every node to know the leader',
+      async () => {
+        const seen = await Promise.all(this.nodes.map((node) => this.status(node).catch(() => undefined)));
+        return seen.every((status) => status?.leader === leader.name);
+      },
+      30_000,
+      () => this.logs(),
+    );
+  }
+
   /** Nodes other than `node`. */
   others(node: ProcessNode): ProcessNode[] {
     return this.nodes.filter((each) => each !== node);
