@@ -2,20 +2,23 @@
 import { assert } from '../base/assert.js';
 import type { AcquireCall } from '../base/api.js';
 import type { Domain } from '../base/ids.js';
+import { ACQUIRE_SHARE } from '../base/limits.js';
 import type { AcquireCommand } from '../lease/acquire.js';
 import type { Command } from '../lease/commands.js';
 import { step } from '../raft/raft.js';
 import type { Effect as RaftEffect } from '../raft/types.js';
+import { uncommittedBytes } from '../raft/view.js';
 import { countFreeing, freedBy } from './passing.js';
 import type { Context, Leadership, PendingEntry, Served } from './state.js';
 
 /** Appends the command of a call, for which `served` waits, or says why not. */
 export function tryPropose(context: Context, leadership: Leadership, command: Command, served: Served): RaftEffect {
-  const effects = step(context.raft, {
-    type: 'propose',
-    payload: context.codec.encode(command),
-    onlyInTerm: leadership.term,
-  });
+  const payload = context.codec.encode(command);
+  const uncommitted = uncommittedBytes(context.raft);
+  if (command.type === 'acquire' && uncommitted > 0 && uncommitted + payload.length > acquireBytes(context)) {
+    return { type: 'rejected', reason: 'uncommittedLimit' };
+  }
+  const effects = step(context.raft, { type: 'propose', payload, onlyInTerm: leadership.term });
   const [effect] = effects;
   assert(effects.length === 1 && effect !== undefined, 'a proposal has one immediate effect');
   if (effect.type === 'proposed') {
@@ -25,6 +28,11 @@ export function tryPropose(context: Context, leadership: Leadership, command: Co
     countFreeing(leadership, frees, 1);
   }
   return effect;
+}
+
+/** What may wait to be committed when an acquire is appended: the rest is for calls that keep and end leases. */
+export function acquireBytes({ options }: Context): number {
+  return Math.ceil(options.maxUncommittedBytes * ACQUIRE_SHARE);
 }
 
 /** Proposes the acquire of a call that is held for a waiter; false when it was not taken. */

@@ -16,7 +16,7 @@ import { answer, answerGranted, answerResult, refuse, refuseReuse } from './answ
 import { diskIsLow } from './disk.js';
 import { domainAnswer, listAnswer } from './local.js';
 import { passedOver } from './passing.js';
-import { acquireCommand, ownerOf, tryPropose } from './proposing.js';
+import { acquireBytes, acquireCommand, ownerOf, tryPropose } from './proposing.js';
 import { afterRound, renewNow } from './renewal.js';
 import { originKey } from './state.js';
 import type { Context, Leadership, PendingEntry, Served } from './state.js';
@@ -179,14 +179,15 @@ function propose(context: Context, leadership: Leadership, command: Command, ser
 function rejected(context: Context, leadership: Leadership, served: Served, effect: RaftEffect): void {
   assert(effect.type === 'rejected', `a proposal was answered by ${effect.type}`);
   switch (effect.reason) {
-    case 'uncommittedLimit':
-      refuse(
-        context,
-        served,
-        'OVERLOADED',
-        `more than ${context.options.maxUncommittedBytes} bytes wait to be committed`,
-      );
+    case 'uncommittedLimit': {
+      const most = context.options.maxUncommittedBytes;
+      const limit =
+        served.call.type === 'acquire'
+          ? `${acquireBytes(context)} bytes wait to be committed, of ${most} at most: acquires are refused first`
+          : `${most} bytes wait to be committed`;
+      refuse(context, served, 'OVERLOADED', `more than ${limit}`);
       return;
+    }
     case 'unappliedLimit':
       refuse(
         context,
