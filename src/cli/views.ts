@@ -3,7 +3,7 @@ import type { EndedView, LeaseView, WaiterView } from '../base/api.js';
 import type { Cell } from './table.js';
 
 /** Texts for `EndedView.reason`. */
-const REASONS: Readonly<Record<EndedView['reason'], string>> = {
+export const REASONS: Readonly<Record<EndedView['reason'], string>> = {
   unspecified: 'over so long that the cause is forgotten',
   expired: 'not renewed in time',
   released: 'released by its holder',
