@@ -1,4 +1,5 @@
 import type { Call, Header } from '../base/api.js';
+import type { Observation } from '../client/observe.js';
 import type { AnswerTo } from '../client/transport.js';
 
 /** An answer and the header that came with it. */
@@ -14,5 +15,7 @@ export interface Cluster {
   call<C extends Call>(call: C): Promise<Answered<C>>;
   /** Asks the node at this endpoint and no other, once. */
   ask<C extends Call>(endpoint: string, call: C): Promise<Answered<C>>;
+  /** What happens below a prefix, from a revision on, or from now. */
+  observe(prefix: string, from: bigint | undefined): AsyncIterable<Observation>;
   close(): void;
 }

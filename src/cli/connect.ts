@@ -1,6 +1,9 @@
 import type { Call } from '../base/api.js';
 import { Timeline } from '../client/clock.js';
 import { openGrpcChannel } from '../client/grpc-channel.js';
+import { openGrpcWatch } from '../client/grpc-watch.js';
+import { observe } from '../client/observe.js';
+import { observeSettings } from '../client/options.js';
 import { systemSurroundings } from '../client/surroundings.js';
 import { type OpenCall, Transport } from '../client/transport.js';
 import type { Answered, Cluster } from './cluster.js';
@@ -8,8 +11,10 @@ import type { Answered, Cluster } from './cluster.js';
 /** Opens a real way to a cluster. Connects at the first call, so it does not fail when no node is there. */
 export function connect(endpoints: readonly string[], timeoutMs: number): Cluster {
   const surroundings = systemSurroundings();
+  const timeline = new Timeline(surroundings.clocks);
+  const closed = new AbortController();
   const transport = new Transport(endpoints, {
-    timeline: new Timeline(surroundings.clocks),
+    timeline,
     timers: surroundings.timers,
     random: () => surroundings.random(),
     open: openGrpcChannel,
@@ -18,7 +23,13 @@ export function connect(endpoints: readonly string[], timeoutMs: number): Cluste
     endpoints,
     call: (call) => answered(transport.call(call, timeoutMs)),
     ask: (endpoint, call) => answered(transport.once(call, timeoutMs, endpoint)),
+    observe: (prefix, from) =>
+      observe(
+        { endpoints, open: openGrpcWatch, timeline, surroundings, giveUpMs: timeoutMs, closed: closed.signal },
+        observeSettings(prefix, from === undefined ? {} : { from }),
+      ),
     close: () => {
+      closed.abort();
       transport.close();
     },
   };

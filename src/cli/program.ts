@@ -27,6 +27,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'verify', about: 'is this token the current one?', load: () => import('./commands/verify.js') },
   { name: 'get', about: 'who holds a domain, who waits', load: () => import('./commands/get.js') },
   { name: 'list', about: 'what is held, closed or waited for', load: () => import('./commands/list.js') },
+  { name: 'watch', about: 'what happens, as it happens', load: () => import('./commands/watch.js') },
   {
     name: 'transfer-leadership',
     about: 'hand leadership to another node',

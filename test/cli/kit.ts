@@ -7,6 +7,7 @@ import type { Io } from '../../src/cli/io.js';
 import { runProgram } from '../../src/cli/program.js';
 import { errorWith } from '../../src/client/errors.js';
 import type { FencepostError } from '../../src/client/errors.js';
+import type { Observation } from '../../src/client/observe.js';
 import type { AnswerTo } from '../../src/client/transport.js';
 
 export const TOKEN = '1796000000000041';
@@ -39,6 +40,8 @@ export interface Run {
   readonly out: string;
   readonly err: string;
   readonly calls: readonly Call[];
+  /** Prefix and start of each observation. */
+  readonly observed: readonly (readonly [string, bigint | undefined])[];
   readonly connects: readonly (readonly [readonly string[], number])[];
   readonly closed: number;
 }
@@ -46,10 +49,19 @@ export interface Run {
 export type Replies = (call: Call, endpoint: string | undefined) => Answer | FencepostError;
 export const NOTHING: Replies = () => errorWith('UNREACHABLE', 'nobody there');
 
+/** What an observation tells. */
+export type Observed = () => AsyncIterable<Observation>;
+
 /** Runs a command line against a cluster that answers what the test says. */
-export async function run(line: string, replies: Replies = NOTHING, more: Partial<Io> = {}): Promise<Run> {
+export async function run(
+  line: string,
+  replies: Replies = NOTHING,
+  more: Partial<Io> = {},
+  observations: Observed = nothingObserved,
+): Promise<Run> {
   const lines = { out: [] as string[], err: [] as string[] };
   const calls: Call[] = [];
+  const observed: (readonly [string, bigint | undefined])[] = [];
   const connects: (readonly [readonly string[], number])[] = [];
   let closed = 0;
   const io: Io = {
@@ -69,6 +81,10 @@ export async function run(line: string, replies: Replies = NOTHING, more: Partia
         endpoints,
         call: answer,
         ask: (endpoint, call) => answer(call, endpoint),
+        observe: (prefix, from) => {
+          observed.push([prefix, from]);
+          return observations();
+        },
         close: () => {
           closed++;
         },
@@ -80,5 +96,11 @@ export async function run(line: string, replies: Replies = NOTHING, more: Partia
     line.split(' ').filter((word) => word !== ''),
     io,
   );
-  return { code, out: lines.out.join('\n'), err: lines.err.join('\n'), calls, connects, closed };
+  return { code, out: lines.out.join('\n'), err: lines.err.join('\n'), calls, observed, connects, closed };
+}
+
+async function* nothingObserved(): AsyncGenerator<Observation> {
+  await Promise.resolve();
+  throw new FencepostError('UNREACHABLE', 'nobody there');
+  yield { revision: 0n, changes: [] };
 }
