@@ -1,5 +1,10 @@
-/** The main export of the package: the client. */
-import { Client } from './client.js';
+/**
+ * The main export of the package: the client.
+ *
+ * @packageDocumentation
+ */
+import { createClient } from './client.js';
+import type { Client } from './client.js';
 import { openGrpcChannel } from './grpc-channel.js';
 import type { ConnectOptions } from './options.js';
 import { systemSurroundings } from './surroundings.js';
@@ -9,12 +14,15 @@ import { systemSurroundings } from './surroundings.js';
  * does not fail when no node is there. Throws `INVALID_OPTIONS`, with every fault, when an option is wrong.
  */
 export function connect(options: ConnectOptions): Client {
-  return new Client(options, systemSurroundings(), openGrpcChannel);
+  return createClient(options, systemSurroundings(), openGrpcChannel);
 }
 
-export type { Freshness } from '../base/api.js';
-export type { Client, NodeStatus } from './client.js';
+export type { EndReason, Freshness, NotGrantedReason, RoleView } from '../base/api.js';
+export { ERRORS } from '../base/errors.js';
+export type { Outcome, Reason } from '../base/errors.js';
+export type { Client } from './client.js';
 export type { ElectOptions } from './elect.js';
+export { CLIENT_ERRORS } from './error-codes.js';
 export type { ErrorCode } from './error-codes.js';
 export {
   AbortedError,
@@ -30,6 +38,7 @@ export {
 } from './errors.js';
 export type { ErrorDetails } from './errors.js';
 export type { Lease } from './lease.js';
+export type { MemberInfo, NodeInfo, NodeStatus } from './node-status.js';
 export type { AcquireOptions, ConnectOptions } from './options.js';
 export type { SlotOptions, Slots } from './slots.js';
 export type { DomainInfo, DomainSummary, EndInfo, LeaseInfo, TokenState, WaiterInfo } from './views.js';

@@ -3,6 +3,7 @@ import type { DomainView, EndedView, EndReason, GetAnswer, LeaseState, LeaseView
 
 /** A lease as the cluster knows it. */
 export interface LeaseInfo {
+  /** What is owned: a domain, or a slot `<name>#<k>`. */
   readonly domain: string;
   /** The fencing token. */
   readonly token: bigint;
@@ -18,6 +19,7 @@ export interface LeaseInfo {
 
 /** How a lease ended. */
 export interface EndInfo {
+  /** Why; `unspecified` when the cluster has forgotten it. */
   readonly reason: EndReason;
   /** For `force_released`: who did it; else empty. */
   readonly by: string;
@@ -33,6 +35,7 @@ export type TokenState =
 
 /** One domain, slot, or name with slots. */
 export interface DomainSummary {
+  /** Its name. */
   readonly domain: string;
   /** Undefined when nobody holds it. */
   readonly lease: LeaseInfo | undefined;
