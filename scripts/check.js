@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { checkNode, install, root } from './prepare.js';
 
-const CHECKS = ['types', 'lint', 'format', 'imports', 'unused', 'proto'];
+const CHECKS = ['types', 'lint', 'format', 'imports', 'unused', 'proto', 'breaking', 'api'];
 
 checkNode();
 install();

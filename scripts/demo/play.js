@@ -146,8 +146,8 @@ async function caughtUp(name) {
   for (;;) {
     const nodes = (await cluster.client.status()).flatMap((one) => (one.type === 'answered' ? [one.status] : []));
     const back = nodes.find((status) => status.node === name);
-    const applied = nodes.map((status) => status.appliedRevision);
-    if (back?.leader !== undefined && back.appliedRevision >= Math.min(...applied) && nodes.length === 3) return;
+    const level = back !== undefined && nodes.every((status) => back.appliedRevision >= status.appliedRevision);
+    if (level && back.leader !== undefined && nodes.length === 3) return;
     await pause(50);
   }
 }

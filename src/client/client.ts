@@ -1,5 +1,5 @@
 /** The client: calls, leases and their renewal, over all endpoints of one cluster. */
-import type { Call, Freshness, GetStatusAnswer, LeaseRef, NotGranted } from '../base/api.js';
+import type { Call, Freshness, LeaseRef, NotGranted } from '../base/api.js';
 import { MAX_PAGE_SIZE } from '../base/limits.js';
 import { abortedError, acquire } from './acquire.js';
 import type { AcquirePorts, Granted } from './acquire.js';
@@ -26,26 +26,16 @@ import {
 import type { AcquireOptions, ClientSettings, ConnectOptions, ObserveOptions } from './options.js';
 import { Renewer } from './renewer.js';
 import type { Kept, RenewReply } from './renewer.js';
-import { Slots } from './slots.js';
+import { slotsOf } from './slots.js';
+import type { Slots } from './slots.js';
 import type { Surroundings } from './surroundings.js';
 import { Transport } from './transport.js';
 import type { AnswerTo, CallOutcome } from './transport.js';
+import { nodeInfo } from './node-status.js';
+import type { NodeStatus } from './node-status.js';
 import { domainInfo, domainSummary, leaseInfo, tokenState } from './views.js';
 import type { DomainInfo, DomainSummary, TokenState } from './views.js';
 import type { OpenWatch } from './watch-channel.js';
-
-/** What one endpoint says of itself and of the cluster, or why it says nothing. */
-export type NodeStatus =
-  | {
-      readonly type: 'answered';
-      readonly endpoint: string;
-      readonly cluster: string;
-      /** 32 hex digits; empty while the node has not formed or joined. */
-      readonly incarnation: string;
-      readonly version: string;
-      readonly status: GetStatusAnswer;
-    }
-  | { readonly type: 'failed'; readonly endpoint: string; readonly error: FencepostError };
 
 interface Held {
   readonly type: 'held';
@@ -56,6 +46,9 @@ interface Held {
 const CLOSE_MS = 2_000;
 /** How long one endpoint gets to tell its status, in milliseconds. */
 const STATUS_MS = 2_000;
+
+/** Makes a client on these surroundings: for `connect`, for tests, and for the simulator. */
+export let createClient: (options: ConnectOptions, surroundings: Surroundings, open: OpenChannel) => Client;
 
 /** A client of one cluster, made by `connect`. It keeps the process alive while it holds leases. */
 export class Client implements AsyncDisposable {
@@ -72,8 +65,11 @@ export class Client implements AsyncDisposable {
   readonly #observePorts: ObservePorts;
   #closing: Promise<void> | undefined;
 
-  /** Use `connect`. */
-  constructor(options: ConnectOptions, surroundings: Surroundings, open: OpenChannel, openWatch: OpenWatch) {
+  static {
+    createClient = (...all) => new Client(...all);
+  }
+
+  private constructor(options: ConnectOptions, surroundings: Surroundings, open: OpenChannel, openWatch: OpenWatch) {
     this.#settings = clientSettings(options);
     this.#surroundings = surroundings;
     this.#timeline = new Timeline(surroundings.clocks);
@@ -180,7 +176,7 @@ export class Client implements AsyncDisposable {
    * acquire of the name fixes the number for good. Asks no node.
    */
   slots(name: string, count: number): Slots {
-    return new Slots(this, checkedSlots(name, count), count);
+    return slotsOf(this, checkedSlots(name, count), count);
   }
 
   /**
@@ -188,7 +184,7 @@ export class Client implements AsyncDisposable {
    * call; the leases that it acquired are renewed by themselves.
    */
   async renew(domain: string, token: bigint): Promise<TokenState> {
-    const answer = await this.request({ type: 'renew', leases: [checkedLease(domain, token)] });
+    const answer = await this.#request({ type: 'renew', leases: [checkedLease(domain, token)] });
     const [state] = answer.results;
     if (state === undefined) throw new UnexpectedAnswerError('A renewal of one lease came back without a result.');
     return tokenState(state);
@@ -196,7 +192,7 @@ export class Client implements AsyncDisposable {
 
   /** Ends a lease by its token: for tools. True when this call, or an earlier copy of it, ended it. */
   async release(domain: string, token: bigint): Promise<boolean> {
-    return (await this.request({ type: 'release', lease: checkedLease(domain, token) })).released;
+    return (await this.#request({ type: 'release', lease: checkedLease(domain, token) })).released;
   }
 
   /**
@@ -204,7 +200,7 @@ export class Client implements AsyncDisposable {
    * compare tokens.
    */
   async verify(domain: string, token: bigint, freshness: Freshness = 'linearizable'): Promise<TokenState> {
-    const answer = await this.request({ type: 'verify', lease: checkedLease(domain, token), freshness });
+    const answer = await this.#request({ type: 'verify', lease: checkedLease(domain, token), freshness });
     return tokenState(answer.outcome);
   }
 
@@ -215,7 +211,7 @@ export class Client implements AsyncDisposable {
   async *list(prefix = '', freshness: Freshness = 'linearizable'): AsyncGenerator<DomainSummary> {
     let after = '';
     do {
-      const page = await this.request({ type: 'list', prefix, pageSize: MAX_PAGE_SIZE, after, freshness });
+      const page = await this.#request({ type: 'list', prefix, pageSize: MAX_PAGE_SIZE, after, freshness });
       yield* page.domains.map(domainSummary);
       after = page.next;
     } while (after !== '');
@@ -223,7 +219,7 @@ export class Client implements AsyncDisposable {
 
   /** Who holds a domain, and who waits for it. */
   async get(domain: string, freshness: Freshness = 'linearizable'): Promise<DomainInfo> {
-    return domainInfo(await this.request({ type: 'get', domain: checkedDomain(domain), freshness }));
+    return domainInfo(await this.#request({ type: 'get', domain: checkedDomain(domain), freshness }));
   }
 
   /**
@@ -244,7 +240,7 @@ export class Client implements AsyncDisposable {
         if (outcome.type === 'failed') return { type: 'failed', endpoint, error: outcome.error };
         const { answer, header, version } = outcome;
         const { cluster, incarnation } = header ?? { cluster: '', incarnation: '' };
-        return { type: 'answered', endpoint, cluster, incarnation, version, status: answer };
+        return { type: 'answered', endpoint, cluster, incarnation, version, status: nodeInfo(answer) };
       }),
     );
   }
@@ -252,7 +248,7 @@ export class Client implements AsyncDisposable {
   /** Hands leadership to a node, or to the voter that is furthest ahead; gives the new leader's name. */
   async transferLeadership(to?: string): Promise<string> {
     const node = to === undefined ? undefined : checkedNode(to);
-    return (await this.request({ type: 'transferLeadership', to: node })).leader;
+    return (await this.#request({ type: 'transferLeadership', to: node })).leader;
   }
 
   /**
@@ -261,17 +257,7 @@ export class Client implements AsyncDisposable {
    * the token is not the live one.
    */
   async forceRelease(domain: string, token: bigint, note: string): Promise<boolean> {
-    return (await this.request({ type: 'forceRelease', ...checkedLease(domain, token), note })).released;
-  }
-
-  /**
-   * Any call of the API, in its plain form, repeated by the error table until `callTimeoutMs` is over. For tools; what
-   * it acquires is not renewed.
-   */
-  async request<C extends Call>(call: C): Promise<AnswerTo<C>> {
-    const outcome: CallOutcome<C> = await this.#transport.call(call, this.#settings.callTimeoutMs).result;
-    if (outcome.type === 'failed') throw outcome.error;
-    return outcome.answer;
+    return (await this.#request({ type: 'forceRelease', ...checkedLease(domain, token), note })).released;
   }
 
   /** Releases what is held, waits up to two seconds for that, and closes the connections. Open calls end with CLOSED. */
@@ -356,6 +342,12 @@ export class Client implements AsyncDisposable {
       },
       granted,
     );
+  }
+
+  async #request<C extends Call>(call: C): Promise<AnswerTo<C>> {
+    const outcome: CallOutcome<C> = await this.#transport.call(call, this.#settings.callTimeoutMs).result;
+    if (outcome.type === 'failed') throw outcome.error;
+    return outcome.answer;
   }
 
   async #sendRelease(kept: Kept): Promise<void> {

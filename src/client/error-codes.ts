@@ -1,7 +1,8 @@
 /** The codes of errors that the client itself raises, with the class and the meaning of each. */
 import type { Outcome, Reason } from '../base/errors.js';
 
-interface Row {
+/** What goes with a code. */
+export interface ClientErrorRow {
   /** The class with this code. */
   readonly name: string;
   readonly retryable: boolean;
@@ -65,7 +66,7 @@ export const CLIENT_ERRORS = {
     outcome: 'not-done',
     meaning: 'An option or an argument is wrong; the message lists every fault.',
   },
-} as const satisfies Record<string, Row>;
+} as const satisfies Record<string, ClientErrorRow>;
 
 /** Stable upper-case name of an error: a reason from the server's table, or one of the client's own. */
 export type ErrorCode = Reason | keyof typeof CLIENT_ERRORS;

@@ -17,13 +17,6 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** What goes with a code. */
-interface Facts {
-  readonly name: string;
-  readonly outcome: Outcome;
-  readonly retryable: boolean;
-}
-
 /**
  * Every error that this package throws on purpose is of one of its subclasses. `instanceof` tells them apart, and so
  * does `code`, which alone is the same in two copies of the package in one process.
@@ -36,7 +29,12 @@ export abstract class FencepostError extends Error {
   /** May the same thing be tried again with a chance of success? */
   readonly retryable: boolean;
 
-  protected constructor(code: ErrorCode, facts: Facts, message: string, details: ErrorDetails = {}) {
+  protected constructor(
+    code: ErrorCode,
+    facts: { readonly name: string; readonly outcome: Outcome; readonly retryable: boolean },
+    message: string,
+    details: ErrorDetails = {},
+  ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = facts.name;
     this.code = code;
@@ -50,6 +48,7 @@ export abstract class FencepostError extends Error {
  * every language meet, and the message ends with what to do about it.
  */
 export class ClusterError extends FencepostError {
+  /** A key of `ERRORS`. */
   declare readonly code: Reason;
 
   constructor(code: Reason, message: string, details?: ErrorDetails) {
@@ -59,6 +58,7 @@ export class ClusterError extends FencepostError {
 
 /** Every node that answered is of an older history of the cluster than one that this client has seen; nothing they said was used. */
 export class OldClusterError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'OLD_CLUSTER';
 
   constructor(message: string, details?: ErrorDetails) {
@@ -68,6 +68,7 @@ export class OldClusterError extends FencepostError {
 
 /** The caller's own `signal` ended the call; `cause` is its reason. What the call may have been granted is given back. */
 export class AbortedError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'ABORTED';
 
   constructor(message: string, details?: ErrorDetails) {
@@ -77,6 +78,7 @@ export class AbortedError extends FencepostError {
 
 /** The client was closed, before the call or while it was under way. */
 export class ClosedError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'CLOSED';
 
   constructor(message: string, details?: ErrorDetails) {
@@ -86,6 +88,7 @@ export class ClosedError extends FencepostError {
 
 /** No node answered in time. `outcome` is `not-done` when none could even be sent the call. */
 export class UnreachableError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'UNREACHABLE';
 
   constructor(message: string, details?: ErrorDetails) {
@@ -95,6 +98,7 @@ export class UnreachableError extends FencepostError {
 
 /** What answered is no Fencepost node, or one of a version that this client does not understand. */
 export class UnexpectedAnswerError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'UNEXPECTED_ANSWER';
 
   constructor(message: string, details?: ErrorDetails) {
@@ -104,6 +108,7 @@ export class UnexpectedAnswerError extends FencepostError {
 
 /** An option or an argument is wrong. The message lists every fault; nothing was sent. */
 export class InvalidOptionsError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'INVALID_OPTIONS';
 
   constructor(message: string, details?: ErrorDetails) {
@@ -148,7 +153,9 @@ export function errorOf(failure: Failure, endpoint: string): ClusterError {
 
 /** The lease was not granted, and `waitMs` is over or waiting does not help. Code `NOT_GRANTED`. */
 export class NotGrantedError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'NOT_GRANTED';
+  /** What was asked for. */
   readonly domain: string;
   /**
    * `held`, `wait_over`: by the lease in `current`. `queue_full`: as many wait as may. `cool_down`: closed for a while after
@@ -198,8 +205,11 @@ function why(reason: NotGrantedReason, current: LeaseInfo | undefined): string {
 
 /** The lease is over; stop working. The reason of an aborted `lease.signal`. Code `LEASE_LOST`. */
 export class LeaseLostError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'LEASE_LOST';
+  /** What the lease was of. */
   readonly domain: string;
+  /** Its fencing token. */
   readonly token: bigint;
   /** How it ended, when the server said so; undefined when the safe deadline passed without word from the server. */
   readonly ended: EndInfo | undefined;

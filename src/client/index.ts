@@ -1,5 +1,10 @@
-/** The main export of the package: the client. */
-import { Client } from './client.js';
+/**
+ * The main export of the package: the client.
+ *
+ * @packageDocumentation
+ */
+import { createClient } from './client.js';
+import type { Client } from './client.js';
 import { openGrpcChannel } from './grpc-channel.js';
 import { openGrpcWatch } from './grpc-watch.js';
 import type { ConnectOptions } from './options.js';
@@ -11,7 +16,7 @@ import { systemSurroundings } from './surroundings.js';
  * does not fail when no node is there. Throws `INVALID_OPTIONS`, with every fault, when an option is wrong.
  */
 export function connect(options: ConnectOptions): Client {
-  return new Client(
+  return createClient(
     options,
     systemSurroundings(),
     options.transport === 'unary' ? openGrpcChannel : openPipelineChannel,
@@ -19,9 +24,12 @@ export function connect(options: ConnectOptions): Client {
   );
 }
 
-export type { Freshness } from '../base/api.js';
-export type { Client, NodeStatus } from './client.js';
+export type { EndReason, Freshness, NotGrantedReason, RoleView } from '../base/api.js';
+export { ERRORS } from '../base/errors.js';
+export type { Outcome, Reason } from '../base/errors.js';
+export type { Client } from './client.js';
 export type { ElectOptions } from './elect.js';
+export { CLIENT_ERRORS } from './error-codes.js';
 export type { ErrorCode } from './error-codes.js';
 export {
   AbortedError,
@@ -38,6 +46,7 @@ export {
 } from './errors.js';
 export type { ErrorDetails } from './errors.js';
 export type { Lease } from './lease.js';
+export type { MemberInfo, NodeInfo, NodeStatus } from './node-status.js';
 export type { Observation } from './observe.js';
 export type { AcquireOptions, ConnectOptions, ObserveOptions } from './options.js';
 export type { SlotOptions, Slots } from './slots.js';

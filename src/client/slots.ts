@@ -17,32 +17,26 @@ interface Acquirer {
  * slot has an order of tokens of its own, so a guard has one fence for each. All wait in one queue. With one slot the name
  * is an ordinary domain, and the lease's `domain` is the name itself.
  */
-export class Slots {
+export interface Slots {
   /** The name. */
   readonly name: string;
   /** How many may hold at once. */
   readonly count: number;
-  readonly #client: Acquirer;
-
-  /** Use `client.slots`. */
-  constructor(client: Acquirer, name: string, count: number) {
-    this.name = name;
-    this.count = count;
-    this.#client = client;
-  }
-
   /** As `client.acquire`, for whichever slot is free first. */
-  acquire(options: SlotOptions = {}): Promise<Lease> {
-    return this.#client.acquire(this.name, { ...options, slots: this.count });
-  }
-
+  acquire(options?: SlotOptions): Promise<Lease>;
   /** As `client.tryAcquire`, for any slot that is free. */
-  tryAcquire(options: SlotOptions = {}): Promise<Lease | undefined> {
-    return this.#client.tryAcquire(this.name, { ...options, slots: this.count });
-  }
-
+  tryAcquire(options?: SlotOptions): Promise<Lease | undefined>;
   /** As `client.withLease`, for whichever slot is free first. */
-  withLease<T>(options: SlotOptions, work: (lease: Lease) => Promise<T> | T): Promise<T> {
-    return this.#client.withLease(this.name, { ...options, slots: this.count }, work);
-  }
+  withLease<T>(options: SlotOptions, work: (lease: Lease) => Promise<T> | T): Promise<T>;
+}
+
+/** The slots of a name that was checked. */
+export function slotsOf(client: Acquirer, name: string, count: number): Slots {
+  return {
+    name,
+    count,
+    acquire: (options = {}) => client.acquire(name, { ...options, slots: count }),
+    tryAcquire: (options = {}) => client.tryAcquire(name, { ...options, slots: count }),
+    withLease: (options, work) => client.withLease(name, { ...options, slots: count }, work),
+  };
 }

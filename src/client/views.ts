@@ -4,6 +4,7 @@ import type { ChangeView } from '../base/watch.js';
 
 /** A lease as the cluster knows it. */
 export interface LeaseInfo {
+  /** What is owned: a domain, or a slot `<name>#<k>`. */
   readonly domain: string;
   /** The fencing token. */
   readonly token: bigint;
@@ -19,6 +20,7 @@ export interface LeaseInfo {
 
 /** How a lease ended. */
 export interface EndInfo {
+  /** Why; `unspecified` when the cluster has forgotten it. */
   readonly reason: EndReason;
   /** For `force_released`: who did it; else empty. */
   readonly by: string;
@@ -34,6 +36,7 @@ export type TokenState =
 
 /** One domain, slot, or name with slots. */
 export interface DomainSummary {
+  /** Its name. */
   readonly domain: string;
   /** Undefined when nobody holds it. */
   readonly lease: LeaseInfo | undefined;

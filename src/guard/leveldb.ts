@@ -2,6 +2,8 @@
  * A guard for an embedded LevelDB (`level`, `classic-level`): the fence and the data lie in one database, and change in
  * one synced batch. LevelDB has no comparison of its own; but one process owns the directory, so a mutex in that process
  * is enough. Every writer of the guarded data has to come through here.
+ *
+ * @packageDocumentation
  */
 import { encodeUtf8 } from '../base/utf8.js';
 import { admit, checkLease, issuerOf } from './fence.js';
@@ -13,8 +15,10 @@ export type { Fence } from './fence.js';
 export type { Applied, FencedLease, Outcome, Rejected, Stale } from './types.js';
 
 /** Text keys and values, whatever the database's own encodings are. */
-interface TextEncodings {
+export interface TextEncodings {
+  /** Of keys. */
   readonly keyEncoding: 'utf8';
+  /** Of values. */
   readonly valueEncoding: 'utf8';
 }
 
@@ -25,8 +29,11 @@ export type LevelOperation<K, V> =
 
 /** What the guard needs of the database: an opened `Level` or `ClassicLevel`, or a sublevel of one, fits. */
 export interface LevelDatabase<K, V> {
+  /** The value at a key, in the database's own encodings. */
   get(key: K): Promise<V | undefined>;
+  /** The text at a key: for fences. */
   get(key: string, options: TextEncodings): Promise<string | undefined>;
+  /** All of them, or none; durable when it resolves. */
   batch(operations: LevelOperation<K, V>[], options: { sync: true }): Promise<void>;
 }
 
@@ -54,7 +61,9 @@ export type LevelWork<K, V, T> = (data: FencedData<K, V>) => Promise<T> | T;
 
 /** A tenure that has raised its fence: from here on no lower token is accepted, so what it reads stays true. */
 export interface Tenure<K, V> {
+  /** Whose fence it raised. */
   readonly domain: string;
+  /** Where the fence stands at least. */
   readonly token: bigint;
   /** As {@link LevelFence.run} under the lease that was opened. */
   run<T>(work: LevelWork<K, V, T>): Promise<Outcome<T>>;

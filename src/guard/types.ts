@@ -14,7 +14,9 @@ export interface FencedLease {
 
 /** The operation was carried out, and the fence stands at the lease's token. */
 export interface Applied<T> {
+  /** Tells the outcomes apart. */
   readonly status: 'applied';
+  /** What the work returned. */
   readonly value: T;
   /**
    * Set when this operation was the first of another history of the cluster (a restore): the incarnation before. Worth
@@ -25,6 +27,7 @@ export interface Applied<T> {
 
 /** A greater token was accepted before: nothing was changed. Never try again under this lease. */
 export interface Stale {
+  /** Tells the outcomes apart. */
   readonly status: 'stale';
   /** The greatest token accepted. */
   readonly fence: bigint;
@@ -36,7 +39,9 @@ export interface Stale {
  * two leases that nothing orders.
  */
 export interface Rejected {
+  /** Tells the outcomes apart. */
   readonly status: 'rejected';
+  /** See above. */
   readonly reason: 'issuer' | 'incarnation';
   /** What happened, and what an operator does about it. */
   readonly message: string;

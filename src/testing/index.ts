@@ -1,4 +1,8 @@
-/** `fencepost/testing`: a server in process and in memory, for tests. */
+/**
+ * `fencepost/testing`: a server in process and in memory, for tests.
+ *
+ * @packageDocumentation
+ */
 export { startTestServer } from './server.js';
 export type { TestServer } from './server.js';
-export type { Lease } from '../client/index.js';
+export type { Lease, LeaseInfo } from '../client/index.js';

@@ -10,7 +10,8 @@ import type { Domain, Incarnation, NodeId, RequestId } from '../../src/base/ids.
 import type { Revision } from '../../src/base/revision.js';
 import type { Channel, Reply } from '../../src/client/channel.js';
 import type { Reading } from '../../src/client/clock.js';
-import { Client } from '../../src/client/client.js';
+import { createClient } from '../../src/client/client.js';
+import type { Client } from '../../src/client/client.js';
 import type { ConnectOptions } from '../../src/client/options.js';
 import type { Surroundings } from '../../src/client/surroundings.js';
 import { FakeWatches } from './watch-world.js';
@@ -261,7 +262,7 @@ export function clientWorld(options: Partial<ConnectOptions> = {}): {
   const watches = new FakeWatches();
   net.answer = generous();
   const settings = { endpoints: ['a:1', 'b:1', 'c:1'], holder: 'tester', ...options };
-  return { time, net, watches, client: new Client(settings, time.surroundings, net.open, watches.open) };
+  return { time, net, watches, client: createClient(settings, time.surroundings, net.open, watches.open) };
 }
 
 /** Lets time go by until the promise is settled. */

@@ -1,6 +1,7 @@
 /** A fresh client that must be served once everything is healed: it acquires, keeps its lease beyond a TTL, and releases. */
 import type { Domain } from '../../../src/base/ids.js';
-import { Client } from '../../../src/client/client.js';
+import { createClient } from '../../../src/client/client.js';
+import type { Client } from '../../../src/client/client.js';
 import { FencepostError } from '../../../src/client/errors.js';
 import type { Claim } from '../judges/holds.js';
 import { endpointOf, simChannels } from './channel.js';
@@ -32,7 +33,7 @@ export class Probe implements SimClient {
     const process = this.#process;
     const endpoints = servers().map(({ node }) => endpointOf(node));
     const open = simChannels({ surroundings, process, links, attempts, client: name, life: name, servers, codecs });
-    const client = new Client({ endpoints, holder: name }, clientSurroundings(process, surroundings.random), open);
+    const client = createClient({ endpoints, holder: name }, clientSurroundings(process, surroundings.random), open);
     this.#serve(client).catch((error: unknown) => {
       report({ code: 'CLIENT', text: String(error) });
     });

@@ -4,7 +4,8 @@
  */
 import type { NodeId } from '../../../src/base/ids.js';
 import type { Random } from '../../../src/base/random.js';
-import { Client } from '../../../src/client/client.js';
+import { createClient } from '../../../src/client/client.js';
+import type { Client } from '../../../src/client/client.js';
 import { FencepostError, LeaseLostError } from '../../../src/client/errors.js';
 import type { Lease } from '../../../src/client/lease.js';
 import { between, chance, pick, skewed, skewedInt, weighted } from '../chance.js';
@@ -125,7 +126,7 @@ export class Worker implements SimClient {
       callTimeoutMs: skewedInt(this.#random, 300, 6_000),
     };
     const around = clientSurroundings(process, this.#random);
-    const client = new Client(options, around, open);
+    const client = createClient(options, around, open);
     this.#life = { name: life, process, client, around, leases: new Set(), lost: [] };
   }
 
