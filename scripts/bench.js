@@ -1,4 +1,4 @@
-/** `npm run bench [machine] [cycles] [failover] [leases]`: installs, builds, prints the figures of README. About five minutes in all. */
+/** `npm run bench [machine] [cycles] [failover] [leases] [pipeline]`: installs, builds, prints the figures of README. About eight minutes in all. */
 import { build, checkNode, install } from './prepare.js';
 
 checkNode();
@@ -8,9 +8,16 @@ const { benchCycles } = await import('./bench/cycles.js');
 const { benchFailover } = await import('./bench/failover.js');
 const { benchMachine } = await import('./bench/machine.js');
 const { benchManyLeases } = await import('./bench/many-leases.js');
+const { benchPipeline } = await import('./bench/pipeline.js');
 
 /** @type {Readonly<Record<string, () => Promise<object[]>>>} */
-const BENCHES = { machine: benchMachine, cycles: benchCycles, failover: benchFailover, leases: benchManyLeases };
+const BENCHES = {
+  machine: benchMachine,
+  cycles: benchCycles,
+  pipeline: benchPipeline,
+  failover: benchFailover,
+  leases: benchManyLeases,
+};
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !(name in BENCHES));
