@@ -206,7 +206,7 @@ export class SimMember implements Server {
       form: true,
       floor: undefined,
       holdMs: parameters.holdMs,
-      limits: { finishedRequests: parameters.finishedRequests },
+      limits: parameters.limits,
       incarnation: hexId(random) as Incarnation,
       genesis: life.store?.loaded.genesis,
     });

@@ -3,7 +3,9 @@
  * rare paths common. There is one distribution, for clean runs and for the detection gate alike.
  */
 import type { Random } from '../../src/base/random.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
 import { nextInt } from '../../src/base/random.js';
+import type { StateLimits } from '../../src/lease/types.js';
 import type { ReplicaOptions } from '../../src/replica/types.js';
 import { between, chance, skewed, skewedInt, stream, weighted } from './chance.js';
 import { FAULT_WEIGHTS } from './fault-kinds.js';
@@ -51,7 +53,7 @@ export interface Parameters {
   readonly network: Omit<NetworkParameters, 'codecs'>;
   readonly disk: DiskParameters;
   readonly clients: ClientParameters;
-  readonly finishedRequests: number;
+  readonly limits: StateLimits;
   readonly holdMs: number;
   /** Milliseconds between the arrival of an event at a process and the turn that handles it, at most. */
   readonly turnMs: number;
@@ -105,7 +107,7 @@ export function drawParameters(seed: number): Parameters {
       trialEvery: skewedInt(random, 20, 300),
     },
     clients,
-    finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536,
+    limits: { ...STATE_LIMITS, finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536 },
     holdMs: chance(random, 100) ? nextInt(random, 100, 2_000) : 0,
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
@@ -163,6 +165,7 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
     logKeepBytes: skewedInt(random, 20, 4_000),
     logKeepTransferBytes: chance(random, 300) ? skewedInt(random, 500, 5_000) : 1_000_000,
     maxHeldCalls: chance(random, 200) ? skewedInt(random, 1, 10) : 10_000,
+    waiterGraceMs: 5_000 * scale,
   };
 }
 

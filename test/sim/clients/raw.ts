@@ -177,7 +177,10 @@ export class RawClient implements SimClient {
       requestId: requestId(this.#random),
       holder: `${name}.${this.#lives}`,
       ttlMs: skewedInt(this.#random, ...parameters.ttlMs),
+      waitMs: 0,
       metadata: [],
+      coolDownMs: 0,
+      slots: 1,
       seenRevision,
     };
     this.#send(call);

@@ -173,7 +173,7 @@ export class Worker implements SimClient {
     const { client } = life;
     const domain = pick(this.#random, domains);
     const ttlMs = skewedInt(this.#random, ...parameters.ttlMs);
-    const waitMs = chance(this.#random, 500) ? 0 : skewedInt(this.#random, 10, 2 * ttlMs);
+    const waitMs = 0;
     const abort = new AbortController();
     if (chance(this.#random, 150)) {
       life.process.after(skewed(this.#random, 1, 500), () => {

@@ -1,7 +1,8 @@
 /** The history of the clients of one incarnation, for the checker of `test/support/history`. */
+import type { Call } from '../../../src/base/api.js';
 import type { Incarnation } from '../../../src/base/ids.js';
 import { eachLease } from '../../support/history/operations.js';
-import type { Operation, Outcome } from '../../support/history/operations.js';
+import type { JudgedCall, Operation, Outcome } from '../../support/history/operations.js';
 import type { Attempt } from '../clients/attempts.js';
 import { safeHoldMs } from './holds.js';
 
@@ -13,7 +14,7 @@ export function historyOf(incarnation: Incarnation, attempts: readonly Attempt[]
   const history: Operation[] = [];
   for (const attempt of attempts) {
     const { client, node, call, sentAt, rate, receivedAt, answeredBy } = attempt;
-    if (call.type === 'transferLeadership' || call.type === 'getStatus' || call.type === 'getStateHash') continue;
+    if (!isJudged(call)) continue;
     if (answeredBy !== undefined && answeredBy.incarnation !== incarnation) continue;
     const outcome = outcomeOf(attempt);
     if (outcome.type !== 'answer') {
@@ -27,6 +28,11 @@ export function historyOf(incarnation: Incarnation, attempts: readonly Attempt[]
     }
   }
   return history;
+}
+
+/** A List is many domains, each as it was: the reference relation reads it. */
+function isJudged(call: Call): call is JudgedCall {
+  return !['list', 'transferLeadership', 'getStatus', 'getStateHash'].includes(call.type);
 }
 
 /** The TTL of the lease that the answer says is its caller's; 0 when it says nothing of the kind. */

@@ -207,7 +207,7 @@ export class Takeover implements Observer {
     // What was granted and over within one step is known only as long as it is remembered.
     if (fresh > 2 && fresh * this.#domains.length > limits.finishedRequests) history.grants = undefined;
     if (fresh > 1) {
-      for (const { requestId, token } of requests.byToken.values()) {
+      for (const { requestId, token } of requests.byLease.values()) {
         if (token !== undefined) history.grants?.set(requestId, token);
       }
     }

@@ -66,6 +66,7 @@ function checkAnswer(grounds: Grounds, call: OpenCall, result: Answered): void {
   switch (answer.type) {
     case 'verify':
     case 'get':
+    case 'list':
       needRound(grounds, clock, call);
       return;
     case 'renew':
@@ -84,6 +85,8 @@ function checkAnswer(grounds: Grounds, call: OpenCall, result: Answered): void {
         clock.renew(outcome.lease, call.arrivedAt);
       } else if (outcome.type === 'ended') {
         needDecision(grounds, call, 'ended', (own) => own.type === 'ended' || own.type === 'granted');
+      } else if (outcome.type === 'queued') {
+        needDecision(grounds, call, 'queued', (own) => own.type === 'queued');
       } else {
         const current = outcome.current?.token ?? 0;
         const { reason } = outcome;

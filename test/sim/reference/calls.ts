@@ -62,10 +62,13 @@ export function subjectOf(call: Call | Command): string | undefined {
     case 'renew':
     case 'verify':
     case 'get':
+    case 'list':
     case 'transferLeadership':
     case 'getStatus':
     case 'getStateHash':
     case 'expire':
+    case 'endWait':
+    case 'endCoolDown':
     case 'checkpoint':
     case 'void':
     case 'endHold':

@@ -5,7 +5,8 @@
  */
 import { CLOCK_DRIFT, EXPIRY_MARGIN_MS } from '../../../src/base/limits.js';
 import type { Command } from '../../../src/lease/commands.js';
-import type { LeaseModel, Live } from './lease-model.js';
+import type { LeaseModel } from './lease-model.js';
+import type { Live } from './lease-state.js';
 
 interface Timed {
   readonly token: number;
@@ -181,6 +182,8 @@ export class LeaderClock {
       case 'withdraw':
       case 'release':
       case 'forceRelease':
+      case 'endWait':
+      case 'endCoolDown':
         return;
     }
   }
