@@ -199,7 +199,7 @@ export interface DomainView {
   /** Time to expiry if no renewal comes, as the leader measures it; 0 from other nodes. */
   readonly leftMs: number;
   readonly queueLength: number;
-  /** As the leader measures it; 0 from other nodes. */
+  /** As the leader measures it; 0 from other nodes. Of a counting name without a free slot: until the first one opens. */
   readonly coolDownLeftMs: number;
 }
 /** One domain, with who waits for it. */

@@ -9,6 +9,7 @@ export const MAX_SLOTS = 1_000;
 export const MAX_COUNTING_NAME_BYTES = MAX_DOMAIN_BYTES - 8;
 
 const SLOT = /^([^#]*)#(0|[1-9][0-9]{0,2})$/;
+const PREFIX = /^[A-Za-z0-9._~:@+=/-]*$/;
 const SEGMENTS = /^[A-Za-z0-9._~:@+=-]+(?:\/[A-Za-z0-9._~:@+=-]+)*$/;
 
 /**
@@ -20,6 +21,15 @@ export function domainFault(text: string): string | undefined {
   if (text.length > MAX_DOMAIN_BYTES) return `has ${text.length} bytes; at most ${MAX_DOMAIN_BYTES} are allowed`;
   if (!SEGMENTS.test(text)) return 'must be segments of [A-Za-z0-9._~:@+=-] separated by single slashes';
   return undefined;
+}
+
+/**
+ * What is wrong with `text` as the prefix of a quota, or undefined when nothing is: 0–255 bytes of those that domains have.
+ * It has no `#`: slots count with their name.
+ */
+export function prefixFault(text: string): string | undefined {
+  if (text.length > MAX_DOMAIN_BYTES) return `has ${text.length} bytes; at most ${MAX_DOMAIN_BYTES} are allowed`;
+  return PREFIX.test(text) ? undefined : 'must be of [A-Za-z0-9._~:@+=-] and slashes';
 }
 
 /** As {@link domainFault} for what a lease may be of: a domain, or a slot `name#k` of a counting name (F12). */

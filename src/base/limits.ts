@@ -49,11 +49,11 @@ export const MAX_COOL_DOWN_MS = 600_000;
 
 /** Waiters of one domain. Replicated, as are the next four: set by Genesis. */
 export const MAX_QUEUE = 1_000;
-/** Leases of one principal. */
+/** Leases of one principal, together with its waiters. */
 export const MAX_LEASES_PER_PRINCIPAL = 1_000_000;
 /** Waiters of one principal. */
 export const MAX_WAITERS_PER_PRINCIPAL = 100_000;
-/** Names whose slots are counted; they are never forgotten. */
+/** Names whose slots are counted; they are never forgotten. One principal may begin no more than are left for others. */
 export const MAX_COUNTING_NAMES = 10_000;
 /** Finished requests that the state keeps at least (design 7, F6). Replicated: set by Genesis. */
 export const FINISHED_REQUESTS = 65_536;

@@ -48,6 +48,12 @@ interface Asked {
 
 /** Before a call that could not be answered is repeated, and before a new request id, in milliseconds; drawn from half of it. */
 const PAUSE_MS = 200;
+/**
+ * How long a node that has just answered `queued` may hold the next call, in milliseconds: long, so that the hand-over finds
+ * a call that is held; but shorter than the grace in which the place is kept while nobody calls (5 s), so that there is time
+ * to ask another node when this one falls silent. A node that has not answered yet gets the shorter time of any call.
+ */
+const HELD_ATTEMPT_MS = 4_000;
 /** For a withdrawal that nobody waits for, in milliseconds. */
 const WITHDRAW_MS = 30_000;
 
@@ -67,11 +73,18 @@ export async function acquire(ports: AcquirePorts, settings: AcquireSettings): P
       seenRevision: seen > seenRevision ? seen : seenRevision,
       waitMs: Math.ceil(Math.max(0, settings.waitMs - passedMs())),
     });
+    if (attempt.type === 'notGranted') return asWaited(attempt, settings, passedMs());
     if (attempt.type !== 'again') return attempt;
     if (ports.timeline.now().monotonicMs >= endsAtMs) throw attempt.error;
     seen = attempt.seen;
     await pauseBriefly(ports, settings);
   }
+}
+
+/** A wait that ended between two calls was over by then: the last look, which does not wait, only tells what is in the way. */
+function asWaited(refused: NotGranted, { waitMs }: AcquireSettings, passedMs: number): NotGranted {
+  const inTheWay = refused.reason === 'held' || refused.reason === 'cool_down';
+  return waitMs > 0 && passedMs >= waitMs && inTheWay ? { ...refused, reason: 'wait_over' } : refused;
 }
 
 /** Calls with one request id until it is granted, refused or over. It is withdrawn unless its grant is handed out. */
@@ -82,13 +95,18 @@ async function attempts(
   asked: Asked,
 ): Promise<Attempt> {
   let known = false;
+  /** The last call was answered `queued`. */
+  let queuedNow = false;
   const giveBack = (): void => {
     withdraw(ports, settings.domain, asked.requestId);
   };
   for (;;) {
     const leftMs = endsAtMs - ports.timeline.now().monotonicMs;
     const limitMs = Math.max(1, Math.min(ports.callTimeoutMs, leftMs));
-    const outcome = await abortable(ports.transport.call(callOf(ports, settings, asked), limitMs), settings.signal);
+    const call = callOf(ports, settings, asked);
+    const open = ports.transport.call(call, limitMs, queuedNow ? HELD_ATTEMPT_MS : undefined);
+    const outcome = await abortable(open, settings.signal);
+    queuedNow = false;
     if (outcome.type === 'failed') {
       const { error, revision } = outcome;
       // A place in the queue outlives a failover: the same id is asked for again for as long as the wait lasts.
@@ -105,6 +123,7 @@ async function attempts(
     switch (answer.outcome.type) {
       case 'queued':
         known = true;
+        queuedNow = true;
         if (settings.signal?.aborted === true || leftMs <= limitMs) {
           giveBack();
           throwIfAborted(settings.signal);
@@ -112,8 +131,9 @@ async function attempts(
         }
         continue;
       case 'notGranted':
-        // A copy that is still on its way would be granted once the domain is free, to nobody.
-        if (known || outcome.earlierUnknown) giveBack();
+        // A copy that is still on its way would be granted once the domain is free, to nobody; not one whose wait is over:
+        // its request has ended.
+        if (answer.outcome.reason !== 'wait_over' && (known || outcome.earlierUnknown)) giveBack();
         return answer.outcome;
       case 'ended':
         return { type: 'again', error: overBefore(settings.domain, answer.outcome.ended.reason), seen: ZERO_REVISION };

@@ -90,9 +90,12 @@ export class Transport {
     return this.#endpoints.seenRevision;
   }
 
-  /** Makes one call, repeated by the error table until `timeoutMs` is over. */
-  call<C extends Call>(call: C, timeoutMs: number): OpenCall<C> {
-    return this.#start((end) => this.#run(call, timeoutMs, end));
+  /**
+   * Makes one call, repeated by the error table until `timeoutMs` is over. The first attempt may take `firstAttemptMs`: for
+   * a call that a node holds on purpose.
+   */
+  call<C extends Call>(call: C, timeoutMs: number, firstAttemptMs = FIRST_ATTEMPT_MS): OpenCall<C> {
+    return this.#start((end) => this.#run(call, timeoutMs, firstAttemptMs, end));
   }
 
   /** One attempt and no more: on the endpoint with this address, or on the one whose turn it is. */
@@ -134,7 +137,12 @@ export class Transport {
     return { result, cancel };
   }
 
-  #run<C extends Call>(call: C, timeoutMs: number, end: (outcome: CallOutcome<C>) => void): () => void {
+  #run<C extends Call>(
+    call: C,
+    timeoutMs: number,
+    firstAttemptMs: number,
+    end: (outcome: CallOutcome<C>) => void,
+  ): () => void {
     const endsAtMs = this.#nowMs() + timeoutMs;
     /** Endpoints of an older history, or of something else: a call that met no other ends. */
     const wrong = new Set<Endpoint>();
@@ -160,7 +168,7 @@ export class Transport {
       }
       attempts++;
       const endpoint = this.#endpoints.choose(this.#nowMs());
-      const limitMs = Math.min(attemptMs, leftMs);
+      const limitMs = Math.min(attempts === 1 ? firstAttemptMs : attemptMs, leftMs);
       stop = this.#send(endpoint, call, limitMs, (reply, sentAt) => {
         const judged = this.#judge(call, endpoint, reply, sentAt);
         if (judged.type === 'answer') {
@@ -184,7 +192,9 @@ export class Transport {
           return;
         }
         // A slow cluster must not be asked ever more often.
-        if (this.#nowMs() - sentAt.monotonicMs >= limitMs / 2) attemptMs = Math.min(attemptMs * 2, MAX_ATTEMPT_MS);
+        if (this.#nowMs() - sentAt.monotonicMs >= limitMs / 2 && limitMs <= attemptMs) {
+          attemptMs = Math.min(attemptMs * 2, MAX_ATTEMPT_MS);
+        }
         const pauseMs = this.#pauseMs(judged.delayMs, attempts);
         if (this.#nowMs() + pauseMs > endsAtMs - MIN_ATTEMPT_MS) fail(last ?? judged.error);
         else stop = this.#ports.timers.set(pauseMs, attempt);

@@ -3,9 +3,9 @@ import type { Domain } from '../base/ids.js';
 import { beginCounting, grant, joinQueue } from './change.js';
 import type { CommandOf } from './commands.js';
 import { grantWaiter } from './hand-over.js';
-import { askedFor, coolDownOf, endedRequest, findRequest, leaseInTheWay, queueOf } from './lookup.js';
+import { askedFor, endedRequest, findRequest, leaseInTheWay, queueOf } from './lookup.js';
 import type { FoundRequest } from './lookup.js';
-import { overQuota } from './quotas.js';
+import { overLeases, overNames, overWaiters } from './quotas.js';
 import { differenceFrom } from './reuse.js';
 import { freePlace, slotDomain, slotsDiffer } from './slots.js';
 import type { State } from './state.js';
@@ -27,10 +27,10 @@ export function acquire(state: State, command: AcquireCommand, doing: Doing): Re
   const begins = slots > 1 && !state.slots.has(domain);
   const place = begins ? slotDomain(domain, 0) : freePlace(state, domain);
   if (place === undefined || state.holding) return queueOr(state, command, doing);
-  const over = begins ? overNames(state) : undefined;
-  const refusal = over ?? overQuota(state, 'leases', command);
+  const over = begins ? overNames(state, command) : undefined;
+  const refusal = over ?? overLeases(state, command);
   if (refusal !== undefined) return refusal;
-  if (begins) beginCounting(state, { name: domain, slots });
+  if (begins) beginCounting(state, { name: domain, slots, principal: command.principal });
   const lease = leaseFrom(state, place, command);
   grant(state, lease);
   doing.granted.push(lease);
@@ -81,7 +81,7 @@ function queueOr(state: State, command: AcquireCommand, doing: Doing): Result {
   // A name that does not count yet has nothing to wait for: only a hold gets here with it, and ends by itself.
   if (command.slots > 1 && !state.slots.has(domain)) return refused(state, domain, 'recovering');
   if (queueOf(state, domain).length >= state.limits.queue) return refused(state, domain, 'queue_full');
-  const over = overQuota(state, 'waiters', command);
+  const over = overWaiters(state, command);
   if (over !== undefined) return over;
   const waiter = waiterFrom(state, command);
   joinQueue(state, waiter);
@@ -89,15 +89,10 @@ function queueOr(state: State, command: AcquireCommand, doing: Doing): Result {
   return { type: 'queued', waiter, current: leaseInTheWay(state, domain) };
 }
 
+/** What nobody holds, and is not free, is closed: the domain, or all slots of the name. */
 function whyNot(state: State, domain: Domain): RefusalReason {
   if (state.holding) return 'recovering';
-  return leaseInTheWay(state, domain) === undefined && coolDownOf(state, domain) !== undefined ? 'cool_down' : 'held';
-}
-
-function overNames(state: State): Result | undefined {
-  const limit = state.limits.countingNames;
-  if (state.slots.size < limit) return undefined;
-  return { type: 'overQuota', of: 'this cluster', what: 'counting names', limit };
+  return leaseInTheWay(state, domain) === undefined ? 'cool_down' : 'held';
 }
 
 function refused(state: State, domain: Domain, reason: RefusalReason): Result {

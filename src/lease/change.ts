@@ -7,7 +7,7 @@ import type { Domain, RequestId } from '../base/ids.js';
 import { at, shift } from './fifo.js';
 import { addName, removeName } from './names.js';
 import { dequeue, enqueue } from './queue.js';
-import { count } from './quotas.js';
+import { count, countName } from './quotas.js';
 import { ended, evict, hold, remember, wait } from './requests.js';
 import { recordBytes } from './size.js';
 import { createSlots, setTaken } from './slots.js';
@@ -140,6 +140,7 @@ export function beginCounting(state: State, counting: CountingName): void {
   if (state.slots.has(name)) throw new AssertionFailed(`${name} counts already`);
   markDirty(state, state.changes.dirty.counting, name, false, recordBytes.counting(counting));
   state.slots.set(name, createSlots(counting));
+  countName(state, counting);
 }
 
 /** Allows grants from here. */

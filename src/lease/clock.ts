@@ -2,10 +2,10 @@
  * The commands by which the leader's clock reaches the state: Checkpoint, Void, EndCoolDown, EndHold. There is no clock
  * here: what is left of a lease is a number that the leader measured, and only the next leader reads it.
  */
-import { nameOf } from '../base/domain.js';
+import type { Domain } from '../base/ids.js';
 import { endHold, open, setCheckpoint } from './change.js';
 import type { CommandOf } from './commands.js';
-import { handOver } from './hand-over.js';
+import { handOverAll } from './hand-over.js';
 import { coolDownOf, liveLease } from './lookup.js';
 import type { State } from './state.js';
 import type { Doing } from './types.js';
@@ -32,16 +32,15 @@ export function voidCheckpoints(state: State, command: CommandOf<'void'>): void 
 /** Opens each listed domain that is closed by that very cool-down, if the entry's term is the proposer's. */
 export function endCoolDown(state: State, command: CommandOf<'endCoolDown'>, term: number, doing: Doing): void {
   if (command.term !== term) return;
-  const freed: (typeof command.domains)[number][] = [];
+  const freed: Domain[] = [];
   for (const key of command.domains) {
     const coolDown = coolDownOf(state, key.domain);
     if (coolDown?.since !== key.since) continue;
     open(state, coolDown);
     doing.opened.push(coolDown);
-    freed.push(key);
+    freed.push(key.domain);
   }
-  // All are open first: of several slots that come free the lowest is granted first.
-  for (const { domain, detached } of freed) handOver(state, nameOf(domain), detached, command.atUnixMs, doing);
+  handOverAll(state, freed, command.domains, command.atUnixMs, doing);
 }
 
 /**

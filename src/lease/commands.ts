@@ -16,8 +16,9 @@ export interface LeaseLeft extends LeaseKey {
   readonly leftMs: number;
 }
 /**
- * Waiters whom a hand-over passes over: the detached ones in front of the first that is not, as the proposer saw the
- * queue. They keep their place (design 7, Hand-over).
+ * Waiters whom a hand-over passes over: the detached ones in front of the last that it may come to, as the proposer saw
+ * the queue. They keep their place (design 7, Hand-over). In a command that frees several places of one name, the list is
+ * with the first of them.
  */
 export interface Passing {
   readonly detached: readonly RequestId[];

@@ -1,10 +1,10 @@
 /** The commands that end leases and waits: Release, Withdraw, ForceRelease, Expire, EndWait. Each hands over in the same entry. */
 import { nameOf } from '../base/domain.js';
-import type { Domain, RequestId } from '../base/ids.js';
+import type { Domain } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import { close, end, finishUngranted, leaveQueue } from './change.js';
 import type { CommandOf } from './commands.js';
-import { handOver } from './hand-over.js';
+import { handOver, handOverAll } from './hand-over.js';
 import { askedFor, currentToken, describeEnd, findRequest, finishedLease, liveLease } from './lookup.js';
 import { isForeign } from './reuse.js';
 import type { State } from './state.js';
@@ -19,7 +19,7 @@ export function release(state: State, command: CommandOf<'release'>, doing: Doin
   if (lease !== undefined) {
     if (isForeign(lease, command)) return { type: 'reused', difference: 'owner' };
     endLease(state, lease, 'released', doing);
-    handOver(state, nameOf(lease.domain), command.detached, command.atUnixMs, doing);
+    handOver(state, nameOf(lease.domain), new Set(command.detached), command.atUnixMs, doing);
     return { type: 'released', released: true, ended: undefined };
   }
   const finished = finishedLease(state, command);
@@ -45,7 +45,7 @@ export function withdraw(state: State, command: CommandOf<'withdraw'>, doing: Do
   if (found.type === 'waiting') endWaiter(state, found.waiter, 'withdrawn', doing);
   if (found.type === 'live') {
     endLease(state, found.lease, 'withdrawn', doing);
-    handOver(state, domain, command.detached, command.atUnixMs, doing);
+    handOver(state, domain, new Set(command.detached), command.atUnixMs, doing);
   }
   return { type: 'withdrawn' };
 }
@@ -55,7 +55,7 @@ export function forceRelease(state: State, command: CommandOf<'forceRelease'>, d
   const lease = liveLease(state, command);
   if (lease !== undefined) {
     endLease(state, lease, 'force_released', doing, command.by, command.note);
-    handOver(state, nameOf(lease.domain), command.detached, command.atUnixMs, doing);
+    handOver(state, nameOf(lease.domain), new Set(command.detached), command.atUnixMs, doing);
   }
   const now = lease === undefined ? currentToken(state, command.domain) : ZERO_REVISION;
   return { type: 'forceReleased', released: lease !== undefined, currentToken: now };
@@ -68,7 +68,7 @@ export function forceRelease(state: State, command: CommandOf<'forceRelease'>, d
  */
 export function expire(state: State, command: CommandOf<'expire'>, term: number, doing: Doing): void {
   if (command.term !== term) return;
-  const freed: (typeof command.leases)[number][] = [];
+  const freed: Domain[] = [];
   for (const key of command.leases) {
     const lease = liveLease(state, key);
     if (lease?.version !== key.version) continue;
@@ -77,10 +77,9 @@ export function expire(state: State, command: CommandOf<'expire'>, term: number,
       const coolDown = { domain: lease.domain, since: state.revision, ms: lease.coolDownMs };
       close(state, coolDown);
       doing.closed.push(coolDown);
-    } else freed.push(key);
+    } else freed.push(lease.domain);
   }
-  // All have ended first: of several slots that come free the lowest is granted first.
-  for (const { domain, detached } of freed) handOver(state, nameOf(domain), detached, command.atUnixMs, doing);
+  handOverAll(state, freed, command.leases, command.atUnixMs, doing);
 }
 
 /**
@@ -89,16 +88,16 @@ export function expire(state: State, command: CommandOf<'expire'>, term: number,
  */
 export function endWait(state: State, command: CommandOf<'endWait'>, term: number, doing: Doing): void {
   if (command.term !== term) return;
-  const freed: { readonly name: Domain; readonly detached: readonly RequestId[] }[] = [];
-  for (const { requestId, detached } of command.waits) {
+  const freed: Domain[] = [];
+  for (const { requestId } of command.waits) {
     const found = findRequest(state, requestId);
     if (found?.type === 'waiting') endWaiter(state, found.waiter, 'left_queue', doing);
     if (found?.type !== 'live') continue;
     endLease(state, found.lease, 'left_queue', doing);
-    freed.push({ name: nameOf(found.lease.domain), detached });
+    freed.push(found.lease.domain);
   }
   // All have ended first: nothing is handed to a request whose wait this very entry ends.
-  for (const { name, detached } of freed) handOver(state, name, detached, command.atUnixMs, doing);
+  handOverAll(state, freed, command.waits, command.atUnixMs, doing);
 }
 
 function endWaiter(state: State, waiter: Waiter, reason: 'withdrawn' | 'left_queue', doing: Doing): void {

@@ -24,7 +24,7 @@ export function hashState(state: State): string {
     sum = addDigest(sum, digestFields(['coolDown', domain, since, ms]));
   }
   for (const { counting } of state.slots.values()) {
-    sum = addDigest(sum, digestFields(['counting', counting.name, counting.slots]));
+    sum = addDigest(sum, digestFields(['counting', counting.name, counting.slots, counting.principal]));
   }
   for (const request of from(state.requests.order, 0)) sum = addDigest(sum, digestFields(requestFields(request)));
   return digestText(sum);

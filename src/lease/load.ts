@@ -1,10 +1,10 @@
 /** A state from its records, as a start or a received snapshot brings them. What contradicts itself is refused. */
-import { leasedDomainFault, MAX_SLOTS, slotOf } from '../base/domain.js';
+import { leasedDomainFault, MAX_SLOTS, prefixFault, slotOf } from '../base/domain.js';
 import type { History, Revision } from '../base/revision.js';
 import { createFifo, push } from './fifo.js';
 import { addName } from './names.js';
 import { enqueue } from './queue.js';
-import { count, createCounts } from './quotas.js';
+import { count, countName, createCounts } from './quotas.js';
 import { createRequests, ended, hold, remember, wait } from './requests.js';
 import { recordBytes } from './size.js';
 import { createSlots, setTaken } from './slots.js';
@@ -106,6 +106,8 @@ function checkLimits(limits: StateLimits): void {
     demand(Number.isSafeInteger(limit) && limit >= 0, () => `its limit ${name} is ${limit}`);
   }
   for (const { prefix, ...quota } of prefixes) {
+    const fault = prefixFault(prefix);
+    demand(fault === undefined, () => `its quota below ${prefix} ${fault ?? ''}`);
     for (const [name, limit] of Object.entries(quota)) {
       demand(Number.isSafeInteger(limit) && limit >= 0, () => `its limit of ${name} below ${prefix} is ${limit}`);
     }
@@ -144,6 +146,7 @@ function loadCounting(state: State, key: string, counting: CountingName): void {
   demand(!state.slots.has(name), () => `there are two records of counting name ${name}`);
   demand(Number.isInteger(slots) && slots >= 2 && slots <= MAX_SLOTS, () => `counting name ${name} has ${slots} slots`);
   state.slots.set(name, createSlots(counting));
+  countName(state, counting);
 }
 
 function loadLease(state: State, key: string, lease: Lease): void {

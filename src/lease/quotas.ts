@@ -4,7 +4,7 @@
  */
 import { AssertionFailed } from '../base/assert.js';
 import type { State } from './state.js';
-import type { QuotaKind, Result, StateLimits } from './types.js';
+import type { CountingName, QuotaKind, Result, StateLimits } from './types.js';
 
 /** What somebody, or a prefix, has. */
 interface Counted {
@@ -12,8 +12,12 @@ interface Counted {
   waiters: number;
 }
 
+const NONE: Readonly<Counted> = { leases: 0, waiters: 0 };
+
 /** By principal and by prefix. */
 export interface Counts {
+  /** Counting names by who began them. */
+  readonly names: Map<string, number>;
   readonly principals: Map<string, Counted>;
   readonly prefixes: ReadonlyMap<string, Counted>;
 }
@@ -27,6 +31,7 @@ interface Owned {
 /** Nothing counted. */
 export function createCounts({ prefixes }: StateLimits): Counts {
   return {
+    names: new Map(),
     principals: new Map(),
     prefixes: new Map(prefixes.map(({ prefix }) => [prefix, { leases: 0, waiters: 0 }])),
   };
@@ -45,11 +50,40 @@ export function count({ counts }: State, what: keyof Counted, { domain, principa
   for (const [prefix, below] of counts.prefixes) if (domain.startsWith(prefix)) below[what] += by;
 }
 
-/** The answer to an acquire that would be one `what` too many; undefined when there is room. */
-export function overQuota(state: State, what: keyof Counted, { domain, principal }: Owned): Result | undefined {
-  const { counts, limits } = state;
-  const limit = what === 'leases' ? limits.leasesPerPrincipal : limits.waitersPerPrincipal;
-  if ((counts.principals.get(principal)?.[what] ?? 0) >= limit) return refusal(principal, what, limit);
+/** One more counting name, which is never forgotten. */
+export function countName({ counts: { names } }: State, { principal }: CountingName): void {
+  names.set(principal, (names.get(principal) ?? 0) + 1);
+}
+
+/** The answer to an acquire whose grant would be one too many; undefined when there is room. */
+export function overLeases(state: State, owned: Owned): Result | undefined {
+  return overBoth(state, owned) ?? overPrefix(state, 'leases', owned);
+}
+
+/** The answer to an acquire that would be one waiter too many; undefined when there is room, for its lease too. */
+export function overWaiters(state: State, owned: Owned): Result | undefined {
+  const { principal } = owned;
+  const limit = state.limits.waitersPerPrincipal;
+  if ((state.counts.principals.get(principal)?.waiters ?? 0) >= limit) return refusal(principal, 'waiters', limit);
+  return overBoth(state, owned) ?? overPrefix(state, 'waiters', owned);
+}
+
+/** The answer to an acquire that would begin one counting name too many; undefined when there is room. */
+export function overNames(state: State, { principal }: Owned): Result | undefined {
+  const { countingNames } = state.limits;
+  const left = countingNames - state.slots.size;
+  if (left <= 0) return refusal('this cluster', 'counting names', countingNames);
+  const own = state.counts.names.get(principal) ?? 0;
+  return own >= left ? refusal(principal, 'counting names', own) : undefined;
+}
+
+function overBoth({ counts, limits }: State, { principal }: Owned): Result | undefined {
+  const { leases, waiters } = counts.principals.get(principal) ?? NONE;
+  const limit = limits.leasesPerPrincipal;
+  return leases + waiters >= limit ? refusal(principal, 'leases and waiters', limit) : undefined;
+}
+
+function overPrefix({ counts, limits }: State, what: keyof Counted, { domain }: Owned): Result | undefined {
   for (const quota of limits.prefixes) {
     if (!domain.startsWith(quota.prefix)) continue;
     if ((counts.prefixes.get(quota.prefix)?.[what] ?? 0) >= quota[what]) {

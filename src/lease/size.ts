@@ -11,7 +11,7 @@ export const recordBytes = {
   waiterKey: 16,
   domainKey: (domain: Domain): number => 8 + domain.length,
   coolDown: (domain: Domain): number => 32 + domain.length,
-  counting: ({ name }: CountingName): number => 32 + name.length,
+  counting: ({ name, principal }: CountingName): number => 32 + name.length + principal.length,
   /** A lease or a waiter. */
   asked: ({ domain, requestId, holder, owner, principal, metadata }: Lease | Waiter): number => {
     let bytes = 96 + 2 * domain.length + requestId.length + holder.length + owner.length + principal.length;

@@ -42,6 +42,13 @@ export function freePlace(state: State, name: Domain): Domain | undefined {
   return slotDomain(name, slots.taken.indexOf(false));
 }
 
+/** How many places of `name` are neither held nor closed: itself, or its slots. */
+export function freePlaces(state: State, name: Domain): number {
+  const slots = state.slots.get(name);
+  if (slots !== undefined) return slots.counting.slots - slots.count;
+  return freePlace(state, name) === undefined ? 0 : 1;
+}
+
 /** True when an acquire of `name` with that number of slots contradicts what the name is. */
 export function slotsDiffer(state: State, name: Domain, slots: number): boolean {
   const counting = state.slots.get(name);

@@ -65,6 +65,8 @@ export interface CountingName {
   readonly name: Domain;
   /** 2–1 000. */
   readonly slots: number;
+  /** Who began it: it counts against that principal's share of the names. */
+  readonly principal: string;
 }
 
 /** What an acquire asked for, domain apart: the same id must come with the same. */
@@ -99,18 +101,29 @@ export interface StateLimits {
   readonly finishedRequests: number;
   /** Waiters of one domain or name. */
   readonly queue: number;
-  /** Leases that one principal may hold. A waiter's grant is not refused for it: its waiter was counted. */
+  /**
+   * Leases that one principal may hold, with its waiting requests, each of which may become one: else waiting would evade
+   * it. A waiter's grant is not refused for it.
+   */
   readonly leasesPerPrincipal: number;
   /** Requests of one principal that may wait. */
   readonly waitersPerPrincipal: number;
-  /** Counting names, which are never forgotten. */
+  /**
+   * Counting names, which are never forgotten. One principal may begin no more than are left for all others then: half of
+   * them, if it is the first.
+   */
   readonly countingNames: number;
   /** What all principals together may have below a prefix. */
   readonly prefixes: readonly PrefixQuota[];
 }
 
-/** A quota for all domains whose name begins with `prefix`, as bytes. */
+/**
+ * A quota for all domains and counting names that begin with `prefix`, as bytes, with their slots. Waiters do not count as
+ * leases here: a hand-over takes the place of the lease before. The calls of waiters of a domain that came free while
+ * nobody called for it may lead beyond the lease quota, by one for each such domain.
+ */
 export interface PrefixQuota {
+  /** See `prefixFault`. */
   readonly prefix: string;
   readonly leases: number;
   readonly waiters: number;
@@ -139,7 +152,7 @@ export type Result =
 /** Why an acquire is answered "not granted" by an entry. */
 export type RefusalReason = 'held' | 'recovering' | 'queue_full' | 'cool_down' | 'slots_differ';
 /** What quotas count. */
-export type QuotaKind = 'leases' | 'waiters' | 'counting names';
+export type QuotaKind = 'leases' | 'leases and waiters' | 'waiters' | 'counting names';
 
 /** Everything that one entry changed. */
 export interface Applied {

@@ -15,6 +15,7 @@ import { answerEntry } from './serving.js';
 import { log } from './state.js';
 import type { Context, Leadership, PendingEntry } from './state.js';
 import { newLeaderApplied } from './transfer.js';
+import { countFreeing } from './passing.js';
 import { settleWaits } from './waiting.js';
 
 /** Applies everything up to `index`, which is committed. */
@@ -87,6 +88,7 @@ function settle(
   pending: PendingEntry | undefined,
   index: number,
 ): void {
+  countFreeing(leadership, pending?.frees ?? [], -1);
   const released = applied.ended.flatMap(({ lease }) => stopTiming(leadership.clock, lease.domain, lease.token));
   // A waiter's time begins when it is granted; its call may have come long before.
   const { nowMs } = context.time;

@@ -9,16 +9,16 @@ import { leaseOf, liveLeases } from '../lease/lookup.js';
 import { isLeader, lastIndex } from '../raft/view.js';
 import { createClock, enqueue, expireIgnored, leaderTtl, startTiming, takeDue } from './clock.js';
 import type { Timed } from './clock.js';
-import { nameOf } from '../base/domain.js';
 import { scanCoolDowns, takeOverCoolDowns } from './cooling.js';
+import { createDueList, MAX_DUE_A_TICK } from './due.js';
+import { freeingBatches } from './passing.js';
 import { batches, isFlagged, proposeInternal } from './renewal.js';
 import { handBack, serveWaiting } from './serving.js';
 import { log } from './state.js';
 import type { Context, Leadership } from './state.js';
-import { createWaits, detachedBefore, holdEnded, scanWaits, takeOverWaits } from './waiting.js';
+import { scanWaits } from './wait-ends.js';
+import { createWaits, holdEnded, takeOverWaits } from './waiting.js';
 
-/** Leases that one tick takes from the queue: 50 000 that end together are gone within a second, calls flow between. */
-const MAX_DUE_A_TICK = 2_000;
 /** What could not be proposed, because a hand-over is under way or there is too much work, is tried again after this. */
 const RETRY_MS = 50;
 
@@ -49,6 +49,7 @@ export function followRole(context: Context): void {
       waiting: [],
       waits: createWaits(),
       cooling: new Map(),
+      coolingDue: createDueList(),
       endHoldProposed: false,
     };
     log(context, 'info', 'elected leader', { term });
@@ -77,10 +78,11 @@ export function leaderTick(context: Context, leadership: Leadership): void {
   proposeExpire(context, leadership, due.expire);
   proposeCheckpoints(context, leadership, due.checkpoint);
   if (context.lease.holding && !leadership.endHoldProposed && nowMs - ready.since >= context.genesis.holdMs) {
-    leadership.endHoldProposed =
-      proposeInternal(context, leadership, { type: 'endHold', term: leadership.term }, () => {
-        if (!context.lease.holding) holdEnded(context, leadership);
-      }) !== undefined;
+    const resume = (): void => {
+      if (!context.lease.holding) holdEnded(context, leadership);
+    };
+    const command = { type: 'endHold', term: leadership.term } as const;
+    leadership.endHoldProposed = proposeInternal(context, leadership, command, { resume }) !== undefined;
   }
   scanWaits(context, leadership);
   scanCoolDowns(context, leadership);
@@ -89,26 +91,32 @@ export function leaderTick(context: Context, leadership: Leadership): void {
 
 function proposeExpire(context: Context, leadership: Leadership, due: readonly Timed[]): void {
   const { clock } = leadership;
-  const ends = due.map((timed) => {
-    const { domain, token } = timed;
-    const lease = leaseOf(context.lease, domain);
-    assert(lease?.token === token, `timed lease ${domain} is not the live one`);
-    const detached = detachedBefore(context, leadership, nameOf(domain));
-    return { timed, end: { domain, token, version: lease.version, detached } };
-  });
-  for (const part of batches(ends, ({ end }) => 24 + end.domain.length + 38 * end.detached.length)) {
-    const batch = part.map(({ timed }) => timed);
-    const leases = part.map(({ end }) => end);
+  const parts = freeingBatches(
+    context,
+    leadership,
+    due,
+    ({ domain }) => domain,
+    ({ domain }) => 24 + domain.length,
+  );
+  for (const part of parts) {
+    const batch = part.map(({ item }) => item);
+    const leases = part.map(({ item: { domain, token }, detached }) => {
+      const lease = leaseOf(context.lease, domain);
+      assert(lease?.token === token, `timed lease ${domain} is not the live one`);
+      return { domain, token, version: lease.version, detached };
+    });
     const atUnixMs = context.time.unixMs;
     const command = { type: 'expire', term: leadership.term, leases, atUnixMs } as const;
-    const index = proposeInternal(context, leadership, command, () => {
+    const resume = (): void => {
       // Those that ended were taken from the clock when the entry was applied; what is left was decided otherwise.
       for (const timed of batch) {
         if (timed.live && timed.expiring !== undefined) {
-          for (const resume of expireIgnored(clock, timed, context.time.nowMs)) resume();
+          for (const each of expireIgnored(clock, timed, context.time.nowMs)) each();
         }
       }
-    });
+    };
+    const frees = part.map(({ name }) => name);
+    const index = proposeInternal(context, leadership, command, { resume, frees });
     for (const timed of batch) {
       if (index === undefined) enqueue(clock, timed, context.time.nowMs + RETRY_MS);
       else timed.expiring = [];
@@ -124,7 +132,7 @@ function proposeCheckpoints(context: Context, leadership: Leadership, due: reado
       token,
       leftMs: Math.max(0, Math.ceil(deadline - nowMs)),
     }));
-    const index = proposeInternal(context, leadership, { type: 'checkpoint', leases }, undefined, false);
+    const index = proposeInternal(context, leadership, { type: 'checkpoint', leases }, { exempt: false });
     for (const timed of batch) {
       if (index !== undefined) timed.checkpointIndex = index;
       enqueue(leadership.clock, timed, index === undefined ? nowMs + RETRY_MS : timed.deadline);

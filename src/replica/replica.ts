@@ -12,6 +12,7 @@ import { lastIndex, leaderOf } from '../raft/view.js';
 import { applyUpTo, restore } from './applying.js';
 import { createCuts, cutIfDue, cutWritten, entryApplied } from './cuts.js';
 import { takeDiskFree } from './disk.js';
+import { createDueList } from './due.js';
 import { followRole, leaderTick } from './leading.js';
 import { heardFrom, probeAgain, probed, streamEnded, takeHello } from './peers.js';
 import type { CommandCodec } from './ports.js';
@@ -85,6 +86,7 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
     time: { nowMs: 0, unixMs: 0 },
     out: [],
     calls: new Map(),
+    callsDue: createDueList(),
     held: 0,
     leadership: undefined,
     completed: [],
@@ -99,7 +101,6 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
     serving: undefined,
     stopping: undefined,
     lastTickAt: undefined,
-    lastScanAt: 0,
   };
   for (const entry of entries) if (entry.index <= snapshot.index) entryApplied(context, entry);
   context.cuts.dirtySince = undefined;

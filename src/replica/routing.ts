@@ -10,6 +10,7 @@ import { ANSWER_BEFORE_DEADLINE_MS, HOLD_WITHOUT_LEADER_MS, MAX_HOLD_MS } from '
 import type { NodeId } from '../base/ids.js';
 import { revisionAt } from '../base/revision.js';
 import { commitIndex, lastIndex, leaderOf } from '../raft/view.js';
+import { dropDue, setDue, takeDue } from './due.js';
 import { abandon, serve } from './serving.js';
 import { answerHere } from './local.js';
 import { failed } from './state.js';
@@ -17,11 +18,14 @@ import { headerOf } from './header.js';
 import type { Context, EntryCall, Served } from './state.js';
 import type { CallId, CallResult, Event } from './types.js';
 
-/** How long a call waits before it is passed again to a node that said it does not lead; deadlines are looked at as often. */
+/** How long a call waits before it is passed again to a node that said it does not lead. */
 const RETRY_FORWARD_MS = 20;
 
-/** A queued acquire is answered this long before any call would be given up, in milliseconds. */
-const HOLD_MARGIN_MS = 100;
+/**
+ * A queued acquire is held until the moment at which other calls are given up. Its own call is given up only when this part
+ * of the time left then has passed: the answer of a leader elsewhere has to come back first.
+ */
+const HOLD_MARGIN = 0.4;
 
 /** A client's call arrived. */
 export function takeCall(context: Context, event: Extract<Event, { type: 'call' }>): void {
@@ -37,26 +41,28 @@ export function takeCall(context: Context, event: Extract<Event, { type: 'call' 
     return;
   }
   const { nowMs } = context.time;
-  const answerBy = nowMs + timeoutMs - Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4);
+  const marginMs = Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4);
+  const answerBy = nowMs + timeoutMs - marginMs;
   const entry: EntryCall = {
     id,
     principal,
     call: stamped(context, call as ForwardableCall),
     answerBy,
+    giveUpAt: call.type === 'acquire' ? answerBy + marginMs * HOLD_MARGIN : answerBy,
     deadline: nowMs + timeoutMs,
     holdUntil: holdUntil(call, nowMs, answerBy),
     attempted: false,
     at: { type: 'held', since: nowMs, notBefore: nowMs },
+    dueAt: Infinity,
   };
   context.calls.set(id, entry);
   context.held++;
   route(context, entry);
 }
 
-/** How long an acquire that is queued may be held; the answer has a little time to come back from the leader. */
+/** How long an acquire that is queued may be held. */
 function holdUntil(call: Call, now: number, answerBy: number): number {
-  if (call.type !== 'acquire') return now;
-  return Math.min(now + call.ttlMs / 2, now + MAX_HOLD_MS, Math.max(now, answerBy - HOLD_MARGIN_MS));
+  return call.type === 'acquire' ? Math.min(now + call.ttlMs / 2, now + MAX_HOLD_MS, answerBy) : now;
 }
 
 /** Fills in the greatest revision this node knows, once, where the client said none (design 7, F6). */
@@ -67,6 +73,18 @@ function stamped(context: Context, call: ForwardableCall): ForwardableCall {
 
 /** Sends a held call where it can be served, or leaves it held within the limits. */
 export function route(context: Context, entry: EntryCall): void {
+  pass(context, entry);
+  if (context.calls.get(entry.id) === entry) setDue(context.callsDue, entry, lookAt(entry, context.time.nowMs));
+}
+
+/** When this node has to look at a call again: to give it up, or to pass it again to a node that said it does not lead. */
+function lookAt({ at, answerBy, giveUpAt }: EntryCall, now: number): number {
+  if (at.type !== 'held') return giveUpAt;
+  const until = Math.min(answerBy, at.since + HOLD_WITHOUT_LEADER_MS);
+  return at.notBefore > now ? Math.min(at.notBefore, until) : until;
+}
+
+function pass(context: Context, entry: EntryCall): void {
   const { at } = entry;
   assert(at.type === 'held', `call ${entry.id} is routed while ${at.type}`);
   const { nowMs } = context.time;
@@ -181,12 +199,10 @@ export function cancelCall(context: Context, id: CallId): void {
 /** Ends calls whose time is over, tries held ones again. Called at each tick. */
 export function scanCalls(context: Context): void {
   const { nowMs } = context.time;
-  if (nowMs - context.lastScanAt < RETRY_FORWARD_MS || context.calls.size === 0) return;
-  context.lastScanAt = nowMs;
-  for (const entry of context.calls.values()) {
+  for (const entry of takeDue(context.callsDue, nowMs, Infinity)) {
     const { at } = entry;
     const heldTooLong = at.type === 'held' && nowMs - at.since >= HOLD_WITHOUT_LEADER_MS;
-    if (nowMs >= entry.answerBy || heldTooLong) {
+    if (nowMs >= (at.type === 'held' ? entry.answerBy : entry.giveUpAt) || heldTooLong) {
       const mayBeInLog = at.type === 'forwarded' || (at.type === 'served' && at.served.proposed);
       const outcome = entry.attempted || mayBeInLog ? 'unknown' : 'not-done';
       cancelCall(context, entry.id);
@@ -198,7 +214,7 @@ export function scanCalls(context: Context): void {
         `node ${context.options.self.node} held the call ${waited} and no leader answered it`,
         outcome,
       );
-    } else if (at.type === 'held' && at.notBefore <= nowMs) route(context, entry);
+    } else if (at.type === 'held') route(context, entry);
   }
 }
 
@@ -233,8 +249,11 @@ function conclude(context: Context, entry: EntryCall, result: CallResult): void 
 }
 
 function finish(context: Context, id: CallId): void {
-  if (context.calls.get(id)?.at.type === 'held') context.held--;
+  const entry = context.calls.get(id);
+  if (entry === undefined) return;
+  if (entry.at.type === 'held') context.held--;
   context.calls.delete(id);
+  dropDue(context.callsDue, entry);
 }
 
 function deliver(context: Context, id: CallId, result: CallResult): void {

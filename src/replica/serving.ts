@@ -20,13 +20,14 @@ import type { Effect as RaftEffect } from '../raft/types.js';
 import { coolDownLeftMs } from './cooling.js';
 import { diskIsLow } from './disk.js';
 import { domainAnswer, listAnswer } from './local.js';
+import { countFreeing, freedBy, passedOver } from './passing.js';
 import { afterRound, renewNow, whenAnswerable } from './renewal.js';
 import { failed, originKey } from './state.js';
 import type { Context, Leadership, PendingEntry, Served } from './state.js';
 import { transferTo } from './transfer.js';
 import type { CallResult } from './types.js';
 import { leaseState, leaseView } from './views.js';
-import { detachedBefore, holdCall, letGo } from './waiting.js';
+import { holdCall, letGo } from './waiting.js';
 
 /** Takes a call to serve. It is answered exactly once through `context.completed`, unless it is cancelled. */
 export function serve(context: Context, leadership: Leadership, served: Served): void {
@@ -221,7 +222,7 @@ function ownerOf({ principal }: Served): string {
 
 /** What every command that may free `domain` carries. */
 function freeing(context: Context, leadership: Leadership, domain: Domain): Passing & Stamped {
-  return { detached: detachedBefore(context, leadership, nameOf(domain)), atUnixMs: context.time.unixMs };
+  return { detached: passedOver(context, leadership, nameOf(domain)), atUnixMs: context.time.unixMs };
 }
 
 function propose(context: Context, leadership: Leadership, command: Command, served: Served): void {
@@ -239,7 +240,9 @@ function tryPropose(context: Context, leadership: Leadership, command: Command, 
   assert(effects.length === 1 && effect !== undefined, 'a proposal has one immediate effect');
   if (effect.type === 'proposed') {
     served.proposed = true;
-    leadership.pending.set(effect.index, { term: effect.term, command, served, resume: undefined });
+    const frees = freedBy(command);
+    leadership.pending.set(effect.index, { term: effect.term, command, served, resume: undefined, frees });
+    countFreeing(leadership, frees, 1);
   }
   return effect;
 }

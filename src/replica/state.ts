@@ -12,17 +12,20 @@ import type { Raft } from '../raft/raft.js';
 import type { Member, SnapshotMeta } from '../raft/types.js';
 import type { ExpiryClock, Timed } from './clock.js';
 import type { Cooling } from './cooling.js';
+import type { Due, DueList } from './due.js';
 import type { CommandCodec } from './ports.js';
 import type { CallId, CallResult, Effect, Genesis, Principal, ReplicaOptions, Time } from './types.js';
 import type { Waits } from './waiting.js';
 
 /** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
-export interface EntryCall {
+export interface EntryCall extends Due {
   readonly id: CallId;
   readonly principal: Principal;
   readonly call: ForwardableCall;
-  /** Monotonic; the answer leaves before this. */
+  /** Monotonic; while no leader has it, it is given up then, so that the answer still arrives … */
   readonly answerBy: number;
+  /** … and a little later while one has it that may hold it until then. */
+  readonly giveUpAt: number;
   readonly deadline: number;
   /** An acquire that is queued then is answered so; counted here over all forwards (design 8). */
   readonly holdUntil: number;
@@ -71,6 +74,8 @@ export interface PendingEntry {
   readonly served: Served | undefined;
   /** Run after it is applied; for internal commands. */
   readonly resume: (() => void) | undefined;
+  /** The names of which it frees a place, once for each place; see `passing.ts`. */
+  readonly frees: readonly Domain[];
 }
 
 /** Exists while this node is leader of `term`; thrown away as a whole when it steps down (S9.1). */
@@ -92,6 +97,7 @@ export interface Leadership {
   readonly waits: Waits;
   /** By domain or slot. */
   readonly cooling: Map<Domain, Cooling>;
+  readonly coolingDue: DueList<Cooling>;
   /** Set while an EndHold is under way. */
   endHoldProposed: boolean;
 }
@@ -150,6 +156,7 @@ export interface Context {
   /** Effects of the step under way. */
   out: Effect[];
   readonly calls: Map<CallId, EntryCall>;
+  readonly callsDue: DueList<EntryCall>;
   /** How many of `calls` are held. */
   held: number;
   leadership: Leadership | undefined;
@@ -171,7 +178,6 @@ export interface Context {
     | { readonly since: number; /** Leadership is to be handed over first. */ handingOver: boolean; done: boolean }
     | undefined;
   lastTickAt: number | undefined;
-  lastScanAt: number;
 }
 
 /** When to cut, and what the log still holds. */

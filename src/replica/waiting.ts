@@ -3,26 +3,26 @@
  * machine decides who is granted; this file knows who would hear of it:
  *  - a waiter is *detached* when this leader, in this term, saw its last call end, or has an EndWait of it open;
  *  - one whom a new leader has seen no call of counts as attached until the grace is over;
- *  - nobody has called for a detached one during the grace, or its wait is over: EndWait, and nothing is answered for it
- *    until the outcome.
+ *  - while an EndWait of it is open (see `wait-ends.ts`) nothing is answered for it (F7).
  */
 import { assert } from '../base/assert.js';
 import { nameOf } from '../base/domain.js';
 import type { Domain, RequestId } from '../base/ids.js';
-import type { WaitEnd } from '../lease/commands.js';
-import { position, leaseInTheWay, queueOf, queues } from '../lease/lookup.js';
+import { leaseInTheWay, queueOf, queues } from '../lease/lookup.js';
 import { freePlace } from '../lease/slots.js';
 import type { Applied, Lease, Waiter } from '../lease/types.js';
+import { createDueList, dropDue, setDue } from './due.js';
+import type { Due, DueList } from './due.js';
 import { answerAcquire, answerGranted, answerNotGranted, proposeAcquire } from './serving.js';
-import { afterRound, batches, proposeInternal } from './renewal.js';
+import { afterRound } from './renewal.js';
 import type { Context, Leadership, Served } from './state.js';
-import { endedView, leaseView } from './views.js';
+import { endedView } from './views.js';
 
-/** How often waits and holds are looked at, in milliseconds. */
-const SCAN_MS = 20;
+/** How often what could not be offered is offered again, in milliseconds. */
+const RETRY_OFFER_MS = 20;
 
-/** One waiter as this leader sees it. */
-export interface Attachment {
+/** One waiter as this leader sees it. `dueAt` is when its next hold, its wait or its grace ends. */
+export interface Attachment extends Due {
   readonly waiter: Waiter;
   /** The calls that are held for it. */
   readonly calls: Set<Served>;
@@ -41,14 +41,17 @@ export interface Attachment {
 /** All waiters, at one leader. */
 export interface Waits {
   readonly attachments: Map<RequestId, Attachment>;
+  readonly due: DueList<Attachment>;
+  /** How many places of a name come free, at most, by entries that are not applied yet. */
+  readonly freeing: Map<Domain, number>;
   /** Names whose free place could not be offered to their waiters yet. */
   readonly unoffered: Set<Domain>;
-  lastScanAt: number;
+  offeredAgainAt: number;
 }
 
 /** Nobody waits. */
 export function createWaits(): Waits {
-  return { attachments: new Map(), unoffered: new Set(), lastScanAt: 0 };
+  return { attachments: new Map(), due: createDueList(), freeing: new Map(), unoffered: new Set(), offeredAgainAt: 0 };
 }
 
 /** This leader begins: everybody who waits counts as attached for the grace, and waits from now. */
@@ -65,6 +68,7 @@ export function holdCall(context: Context, leadership: Leadership, served: Serve
   assert(attachment !== undefined, `waiter ${waiter.requestId} is not known to the leader`);
   if (attachment.offered === served) attachment.offered = undefined;
   attachment.calls.add(served);
+  lookAgain(context, leadership, attachment);
   offer(context, leadership, waiter.domain);
 }
 
@@ -76,28 +80,30 @@ export function letGo(context: Context, leadership: Leadership, served: Served):
   attachment.silentSince = context.time.nowMs;
   attachment.seen = true;
   if (attachment.offered === served) attachment.offered = undefined;
+  lookAgain(context, leadership, attachment);
 }
 
-/**
- * Who is passed over when `name` comes free: the detached ones in front of the first waiter who is not. As the applied
- * state and this leader see it now; whoever joins until the entry is applied comes behind.
- */
-export function detachedBefore({ lease, options, time }: Context, leadership: Leadership, name: Domain): RequestId[] {
-  const detached: RequestId[] = [];
-  for (const { requestId } of queueOf(lease, name)) {
-    const attachment = leadership.waits.attachments.get(requestId);
-    assert(attachment !== undefined, `waiter ${requestId} is not known to the leader`);
-    if (!isDetached(attachment, time.nowMs, options.waiterGraceMs)) break;
-    // One whose EndWait is open has left by then, or that EndWait takes back what it is handed: lists stay short when many
-    // leave together.
-    if (attachment.ending === undefined) detached.push(requestId);
-  }
-  return detached;
-}
-
-function isDetached({ calls, seen, silentSince, ending }: Attachment, now: number, graceMs: number): boolean {
+/** Nobody would hear of a grant to it: its last call has ended, or its EndWait is open. */
+export function isDetached({ time, options }: Context, { calls, seen, silentSince, ending }: Attachment): boolean {
   if (ending !== undefined) return true;
-  return calls.size === 0 && (seen || now - silentSince >= graceMs);
+  return calls.size === 0 && (seen || time.nowMs - silentSince >= options.waiterGraceMs);
+}
+
+/** Sets when this leader has to look at a waiter next: after each change of it. */
+export function lookAgain({ options }: Context, { waits }: Leadership, attachment: Attachment): void {
+  const { calls, seen, silentSince, waitUntil, offered, ending } = attachment;
+  // Nothing is answered for it before the outcome.
+  if (ending !== undefined) {
+    dropDue(waits.due, attachment);
+    return;
+  }
+  let at = Infinity;
+  for (const served of calls) if (served !== offered) at = Math.min(at, served.holdUntil);
+  if (offered === undefined) {
+    if (calls.size > 0 || seen) at = Math.min(at, waitUntil);
+    if (calls.size === 0) at = Math.min(at, silentSince + options.waiterGraceMs);
+  }
+  setDue(waits.due, attachment, at);
 }
 
 /** What an entry did to the queues: new waiters are attached, those that left are answered, what came free is offered. */
@@ -115,10 +121,12 @@ export function holdEnded(context: Context, leadership: Leadership): void {
   for (const [name] of queues(context.lease)) offer(context, leadership, name);
 }
 
-function attach({ time }: Context, { waits }: Leadership, waiter: Waiter, seen: boolean): void {
+function attach(context: Context, leadership: Leadership, waiter: Waiter, seen: boolean): void {
   const { requestId, waitMs } = waiter;
-  assert(!waits.attachments.has(requestId), `waiter ${requestId} is known twice`);
-  waits.attachments.set(requestId, {
+  const { time } = context;
+  const { attachments } = leadership.waits;
+  assert(!attachments.has(requestId), `waiter ${requestId} is known twice`);
+  const attachment: Attachment = {
     waiter,
     calls: new Set(),
     silentSince: time.nowMs,
@@ -126,7 +134,15 @@ function attach({ time }: Context, { waits }: Leadership, waiter: Waiter, seen: 
     waitUntil: time.nowMs + waitMs,
     offered: undefined,
     ending: undefined,
-  });
+    dueAt: Infinity,
+  };
+  attachments.set(requestId, attachment);
+  lookAgain(context, leadership, attachment);
+}
+
+function detach({ waits }: Leadership, attachment: Attachment): void {
+  waits.attachments.delete(attachment.waiter.requestId);
+  dropDue(waits.due, attachment);
 }
 
 /** Answers the calls of a waiter who has left its queue: by a grant, or because it is over. */
@@ -141,7 +157,7 @@ function leave(context: Context, leadership: Leadership, applied: Applied, waite
   }
   // Granted while an EndWait is open: nobody is told, and the EndWait takes it back (F7).
   if (attachment.ending !== undefined) return;
-  leadership.waits.attachments.delete(requestId);
+  detach(leadership, attachment);
   // The call that was proposed is answered as the caller of its own entry.
   for (const served of attachment.calls) {
     if (served !== attachment.offered) answerHandedOver(context, leadership, served, lease, index);
@@ -158,11 +174,14 @@ function endWaitApplied(context: Context, leadership: Leadership, requestId: Req
 function over(context: Context, leadership: Leadership, attachment: Attachment): void {
   const { waiter, calls, offered, ending } = attachment;
   const { requestId, domain } = waiter;
-  leadership.waits.attachments.delete(requestId);
+  detach(leadership, attachment);
+  const ended = endedView(context.lease, requestId);
+  // A Withdraw may have come before the EndWait.
+  const waitOver = ending?.over === true && ended.reason === 'left_queue';
   for (const served of calls) {
     if (served === offered) continue;
-    if (ending?.over === true) answerNotGranted(context, served, 'wait_over', leaseInTheWay(context.lease, domain));
-    else answerAcquire(context, served, { type: 'ended', ended: endedView(context.lease, requestId) });
+    if (waitOver) answerNotGranted(context, served, 'wait_over', leaseInTheWay(context.lease, domain));
+    else answerAcquire(context, served, { type: 'ended', ended });
   }
   for (const resume of ending?.waiting ?? []) resume();
 }
@@ -193,64 +212,20 @@ function offer(context: Context, leadership: Leadership, name: Domain): void {
     if (attachment.offered !== undefined) return;
     const [served] = attachment.calls;
     if (served === undefined) continue;
-    if (proposeAcquire(context, leadership, served)) attachment.offered = served;
-    else unoffered.add(name);
+    if (proposeAcquire(context, leadership, served)) {
+      attachment.offered = served;
+      lookAgain(context, leadership, attachment);
+    } else unoffered.add(name);
     return;
   }
 }
 
-/** Ends holds and waits whose time is over. Called at each tick. */
-export function scanWaits(context: Context, leadership: Leadership): void {
+/** Offers again what could not be offered before: the leader had too much work, or was handing over. Called at each tick. */
+export function offerAgain(context: Context, leadership: Leadership): void {
   const { waits } = leadership;
   const { nowMs } = context.time;
-  if (nowMs - waits.lastScanAt < SCAN_MS) return;
-  waits.lastScanAt = nowMs;
+  if (waits.unoffered.size === 0 || nowMs - waits.offeredAgainAt < RETRY_OFFER_MS) return;
+  waits.offeredAgainAt = nowMs;
   // As a copy: what still cannot be offered is put back.
   for (const name of [...waits.unoffered]) offer(context, leadership, name);
-  const over: Attachment[] = [];
-  for (const attachment of waits.attachments.values()) {
-    endHolds(context, attachment);
-    if (isOver(attachment, nowMs, context.options.waiterGraceMs)) over.push(attachment);
-  }
-  proposeEndWaits(context, leadership, over);
-}
-
-/** Answers `queued` to the calls that were held as long as they may be; the caller calls again. */
-function endHolds(context: Context, { waiter, calls, offered, ending }: Attachment): void {
-  if (ending !== undefined) return;
-  for (const served of calls) {
-    if (served === offered || context.time.nowMs < served.holdUntil) continue;
-    const current = leaseInTheWay(context.lease, waiter.domain);
-    answerAcquire(context, served, {
-      type: 'queued',
-      position: position(context.lease, waiter),
-      current: current === undefined ? undefined : leaseView(current),
-    });
-  }
-}
-
-/** Not while its own call is on its way to a grant: an EndWait behind that would take it back. */
-function isOver(attachment: Attachment, now: number, graceMs: number): boolean {
-  const { calls, seen, silentSince, waitUntil, offered, ending } = attachment;
-  if (ending !== undefined || offered !== undefined) return false;
-  if (calls.size === 0 && now - silentSince >= graceMs) return true;
-  // One of whom a new leader has seen no call has the whole grace to come back.
-  return now >= waitUntil && (calls.size > 0 || seen);
-}
-
-function proposeEndWaits(context: Context, leadership: Leadership, attachments: readonly Attachment[]): void {
-  const { nowMs, unixMs } = context.time;
-  // Before any list is made: none of them is in it.
-  for (const attachment of attachments) attachment.ending = { over: nowMs >= attachment.waitUntil, waiting: [] };
-  const ends = attachments.map((attachment) => {
-    const { domain, requestId } = attachment.waiter;
-    return { attachment, requestId, detached: detachedBefore(context, leadership, domain) };
-  });
-  for (const batch of batches(ends, ({ detached }) => 48 + 38 * detached.length)) {
-    const waits: WaitEnd[] = batch.map(({ requestId, detached }) => ({ requestId, detached }));
-    const command = { type: 'endWait', term: leadership.term, waits, atUnixMs: unixMs } as const;
-    if (proposeInternal(context, leadership, command) !== undefined) continue;
-    // Leadership is being handed over: tried again.
-    for (const { attachment } of batch) attachment.ending = undefined;
-  }
 }

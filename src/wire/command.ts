@@ -15,6 +15,7 @@ import {
   requestId,
   requestIds,
   revision,
+  slotCount,
   text,
   token,
   variant,
@@ -54,7 +55,7 @@ export function decodeCommand(bytes: Uint8Array): Command {
         owner: text(body, 'owner', what),
         waitMs: integer(body, 'waitMs', what),
         coolDownMs: integer(body, 'coolDownMs', what),
-        slots: positive(body, 'slots', what),
+        slots: slotCount(body, 'slots', what),
         principal: name(body, 'principal', what),
       };
     case 'withdraw':

@@ -2,7 +2,7 @@
  * Reads the parts of a decoded message strictly. Each function returns a checked value or throws `CorruptBytes` that
  * names the message (`what`) and the field.
  */
-import { domainFault, leasedDomainFault } from '../base/domain.js';
+import { domainFault, leasedDomainFault, MAX_SLOTS } from '../base/domain.js';
 import type { BootId, DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../base/ids.js';
 import { isHexId, isNodeId, parseRequestId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
@@ -106,6 +106,13 @@ export function requestId(fields: Fields, field: string, what: string): RequestI
   const id = parseRequestId(value);
   if (id !== value) throw new CorruptBytes(what, `${field} '${value}' is no request id`);
   return id;
+}
+
+/** A number of slots: 1 for an exclusive domain. */
+export function slotCount(fields: Fields, field: string, what: string): number {
+  const value = positive(fields, field, what);
+  if (value > MAX_SLOTS) throw new CorruptBytes(what, `${field} is ${value}; at most ${MAX_SLOTS} are allowed`);
+  return value;
 }
 
 /** A checked ownership domain or counting name. */

@@ -22,6 +22,7 @@ import {
   parts,
   positive,
   requestId,
+  slotCount,
   text,
   token,
   wellFormed,
@@ -96,7 +97,11 @@ function encodeValue(record: StateRecord): Uint8Array {
     case 'counting': {
       const { domain: key, counting } = record;
       assert(key === counting.name, `record of counting name ${key} holds ${counting.name}`);
-      return encodeFields(COUNTING_RECORD, { format: FORMAT, slots: uint32(counting.slots, 'slots') });
+      return encodeFields(COUNTING_RECORD, {
+        format: FORMAT,
+        slots: uint32(counting.slots, 'slots'),
+        principal: wellFormed(counting.principal, 'principal'),
+      });
     }
     case 'finished': {
       const last = record.requests.at(-1)?.finishedAt;
@@ -129,7 +134,14 @@ export function decodeStateRecord(key: Uint8Array, value: Uint8Array): StateReco
       const what = `record of counting name ${named.domain}`;
       const fields = decodeFields(COUNTING_RECORD, value, what);
       checkFormat(fields, what);
-      return { ...named, counting: { name: named.domain, slots: positive(fields, 'slots', what) } };
+      return {
+        ...named,
+        counting: {
+          name: named.domain,
+          slots: slotCount(fields, 'slots', what),
+          principal: name(fields, 'principal', what),
+        },
+      };
     }
     case 'finished':
       return readFinishedRecord(named, value);
@@ -260,7 +272,7 @@ function readWaiter(fields: Fields, queuedAt: Revision, what: string): Waiter {
     metadata: readMetadata(fields, what),
     ttlMs: positive(fields, 'ttlMs', what),
     coolDownMs: integer(fields, 'coolDownMs', what),
-    slots: positive(fields, 'slots', what),
+    slots: slotCount(fields, 'slots', what),
     waitMs: positive(fields, 'waitMs', what),
     queuedAtUnixMs: integer(fields, 'queuedAtUnixMs', what),
     owner: text(fields, 'owner', what),
@@ -315,6 +327,6 @@ function readAsked(fields: Fields, what: string): Asked {
     ttlMs: positive(fields, 'ttlMs', what),
     holder: name(fields, 'holder', what),
     coolDownMs: integer(fields, 'coolDownMs', what),
-    slots: positive(fields, 'slots', what),
+    slots: slotCount(fields, 'slots', what),
   };
 }

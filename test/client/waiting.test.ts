@@ -139,7 +139,7 @@ describe('an acquire that waits', () => {
 
   test('ends when the cluster says that the wait is over', async () => {
     const world = setUp();
-    const { time, client } = world;
+    const { time, net, client } = world;
     const over = { ...notGranted('wait_over', IN_THE_WAY), queueLength: 3 };
     script(
       world,
@@ -156,7 +156,31 @@ describe('an acquire that waits', () => {
     await expect(failed).rejects.toThrow(
       /^d was not granted within waitMs = 1000: it was held all the time, now by "worker-b"/,
     );
+    // The cluster has ended the request: no copy of it can be granted any more.
+    expect(net.of('withdraw')).toEqual([]);
   });
+
+  test.each(['held', 'cool_down'] as const)(
+    'that ends between two calls is over, not refused (%s at the last look)',
+    async (reason) => {
+      const world = setUp();
+      const { time, net, client } = world;
+      script(
+        world,
+        600,
+        (id) => answered(queued(id)),
+        (id) => answered(ended(id, 'left_queue')),
+        (id) => answered(refusal(id, notGranted(reason, IN_THE_WAY))),
+      );
+      const failed = client.acquire('d', { waitMs: 1_000 });
+      await expect(within(time, 5_000, failed)).rejects.toMatchObject({
+        code: 'NOT_GRANTED',
+        reason: 'wait_over',
+        current: { holder: 'worker-b' },
+      });
+      expect(net.of('acquire').map(({ call }) => call.waitMs)).toEqual([1_000, 1_000, 0]);
+    },
+  );
 
   test('ends by itself, and withdraws, when the cluster still says `queued` after its time', async () => {
     const world = setUp();
@@ -209,6 +233,48 @@ describe('an acquire that waits', () => {
     await time.run(5_000);
     expect(net.of('acquire')).toHaveLength(sent);
     expect(time.timers).toBe(0);
+  });
+});
+
+describe('one call of an acquire that waits', () => {
+  test('may be held for four seconds once a node has answered `queued`; one second before, and after a failure', async () => {
+    const world = setUp();
+    const { time, net, client } = world;
+    script(
+      world,
+      600,
+      (id) => answered(queued(id)),
+      (id) => answered(queued(id)),
+      () => refused('LEADER_CHANGED', { outcome: 'unknown' }),
+      (id) => answered(queued(id)),
+    );
+    await within(time, 10_000, client.acquire('d', { waitMs: 60_000 }));
+    expect(net.of('acquire').map(({ timeoutMs }) => timeoutMs)).toEqual([1_000, 4_000, 4_000, 1_000, 4_000]);
+  });
+
+  test('that stays without an answer is repeated at another node before the grace of five seconds is over', async () => {
+    const world = setUp();
+    const { time, net, client } = world;
+    const sentAt: number[] = [];
+    const note = (reply: (id: RequestId) => Reply | undefined) => (id: RequestId) => {
+      sentAt.push(time.reading.monotonicMs);
+      return reply(id);
+    };
+    script(
+      world,
+      0,
+      note((id) => answered(queued(id))),
+      note(() => undefined),
+      note((id) => answered(queued(id))),
+    );
+    await within(time, 20_000, client.acquire('d', { waitMs: 60_000 }));
+    const [queuedAt = 0, , againAt = Infinity] = sentAt;
+    expect(againAt - queuedAt).toBeGreaterThanOrEqual(4_000);
+    expect(againAt - queuedAt).toBeLessThan(4_500);
+    const [, silent, again] = net.of('acquire');
+    expect(again?.endpoint).not.toBe(silent?.endpoint);
+    expect(again?.timeoutMs).toBe(1_000);
+    expect(new Set(ids(net)).size).toBe(1);
   });
 });
 

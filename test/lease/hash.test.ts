@@ -136,7 +136,7 @@ describe('the hash of a state', () => {
       const counting: StateRecord = {
         type: 'counting',
         domain: domain(name),
-        counting: { name: domain(name), slots: 2 },
+        counting: { name: domain(name), slots: 2, principal: 'client' },
       };
       return hashState(createState(summaryOf(state), HISTORY, state.revision, [counting]));
     };

@@ -22,7 +22,7 @@ function closed(name: string, since = rev(2)): StateRecord {
   return { type: 'coolDown', domain: domain(name), coolDown: { domain: domain(name), since, ms: 5 } };
 }
 function counts(name: string, slots: number): StateRecord {
-  return { type: 'counting', domain: domain(name), counting: { name: domain(name), slots } };
+  return { type: 'counting', domain: domain(name), counting: { name: domain(name), slots, principal: 'client' } };
 }
 function over(request: number, finishedAt: Revision, more: Partial<FinishedRequest> = {}): StateRecord {
   const fixed = { reason: 'withdrawn', by: '', note: '', owner: '', asked: undefined, token: undefined } as const;
@@ -133,6 +133,7 @@ describe('a state made of records', () => {
     ['no end', /its limit countingNames is Infinity/, { countingNames: Number.POSITIVE_INFINITY }],
     ['two quotas of one prefix', /two quotas have one prefix/, { prefixes: [prefix, { ...prefix, leases: 2 }] }],
     ['a wrong quota of a prefix', /its limit of leases below a is -1/, { prefixes: [{ ...prefix, leases: -1 }] }],
+    ['a quota of slots', /its quota below gpu# must be of/, { prefixes: [{ ...prefix, prefix: 'gpu#' }] }],
     ['another one', /its limit of waiters below a is 1.5/, { prefixes: [{ ...prefix, waiters: 1.5 }] }],
   ];
   it.each(limits)('refuses limits with %s', (_name, message, changed) => {

@@ -6,7 +6,7 @@ import type { EndedView } from '../../src/base/api.js';
 import type { Domain, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
-import type { Command, CommandOf, LeaseKey } from '../../src/lease/commands.js';
+import type { Command, CommandOf, LeaseKey, Passing } from '../../src/lease/commands.js';
 import type {
   Asked,
   CoolDown,
@@ -21,11 +21,6 @@ import type {
 import { BASE } from './kit.js';
 
 type Reason = FinishedRequest['reason'];
-/** Who is passed over when `name` is handed over. */
-interface Freed {
-  readonly name: Domain;
-  readonly detached: readonly RequestId[];
-}
 const DONE: Result = { type: 'done' };
 
 export class Model {
@@ -110,12 +105,14 @@ export class Model {
     if (place === undefined) return this.join(command);
     const begins = counts === undefined && slots > 1;
     const { countingNames: limit } = this.limits;
-    if (begins && this.counting.length >= limit) {
-      return { type: 'overQuota', of: 'this cluster', what: 'counting names', limit };
-    }
-    const refusal = this.overQuota('leases', this.leases, command);
+    const { principal } = command;
+    const left = limit - this.counting.length;
+    const own = this.counting.filter((one) => one.principal === principal).length;
+    if (begins && left <= 0) return { type: 'overQuota', of: 'this cluster', what: 'counting names', limit };
+    if (begins && own >= left) return { type: 'overQuota', of: principal, what: 'counting names', limit: own };
+    const refusal = this.overLeases(command) ?? this.overPrefix('leases', this.leases, command);
     if (refusal !== undefined) return refusal;
-    if (begins) this.counting.push({ name, slots });
+    if (begins) this.counting.push({ name, slots, principal });
     return { type: 'granted', lease: this.grant(place, command, command.atUnixMs) };
   }
 
@@ -124,12 +121,14 @@ export class Model {
     const { domain: name, requestId, holder, metadata, ttlMs, coolDownMs, slots, waitMs, owner, principal } = command;
     const current = this.inTheWay(name);
     if (waitMs === 0) {
-      const closed = current === undefined && this.coolDowns.some((one) => one.domain === name);
-      return this.refused(name, this.holding ? 'recovering' : closed ? 'cool_down' : 'held');
+      return this.refused(name, this.holding ? 'recovering' : current === undefined ? 'cool_down' : 'held');
     }
     if (slots > 1 && this.slotsOf(name) === undefined) return this.refused(name, 'recovering');
     if (this.queue(name).length >= this.limits.queue) return this.refused(name, 'queue_full');
-    const refusal = this.overQuota('waiters', this.waiters, command);
+    const refusal =
+      this.overPrincipal('waiters', this.waiters, this.limits.waitersPerPrincipal, command) ??
+      this.overLeases(command) ??
+      this.overPrefix('waiters', this.waiters, command);
     if (refusal !== undefined) return refusal;
     const waiter: Waiter = {
       ...{ domain: name, requestId, holder, metadata, ttlMs, coolDownMs, slots, waitMs, owner, principal },
@@ -149,7 +148,7 @@ export class Model {
     if (waiter !== undefined) this.leave(waiter, 'withdrawn');
     if (lease !== undefined) {
       this.end(lease, 'withdrawn');
-      this.handOver([{ name, detached }], atUnixMs);
+      this.handOver([name], [{ detached }], atUnixMs);
     }
     return { type: 'withdrawn' };
   }
@@ -164,7 +163,7 @@ export class Model {
     }
     if (lease !== undefined) {
       this.end(lease, 'released');
-      this.handOver([{ name: bare(lease.domain), detached: command.detached }], command.atUnixMs);
+      this.handOver([bare(lease.domain)], [command], command.atUnixMs);
     }
     return { type: 'released', released: true, ended: undefined };
   }
@@ -175,52 +174,53 @@ export class Model {
       return { type: 'forceReleased', released: false, currentToken: this.current(command.domain) };
     }
     this.end(lease, 'force_released', command.by, command.note);
-    this.handOver([{ name: bare(lease.domain), detached: command.detached }], command.atUnixMs);
+    this.handOver([bare(lease.domain)], [command], command.atUnixMs);
     return { type: 'forceReleased', released: true, currentToken: ZERO_REVISION };
   }
 
   private expire({ leases, atUnixMs }: CommandOf<'expire'>): void {
-    const freed: Freed[] = [];
+    const freed: Domain[] = [];
     for (const key of leases) {
       const lease = this.live(key);
       if (lease?.version !== key.version) continue;
       this.end(lease, 'expired');
       const { domain, coolDownMs: ms } = lease;
       if (ms > 0) this.coolDowns.push({ domain, since: this.revision, ms });
-      else freed.push({ name: bare(domain), detached: key.detached });
+      else freed.push(bare(domain));
     }
-    this.handOver(freed, atUnixMs);
+    this.handOver(freed, leases, atUnixMs);
   }
 
   private endWait({ waits, atUnixMs }: CommandOf<'endWait'>): void {
-    const freed: Freed[] = [];
-    for (const { requestId, detached } of waits) {
+    const freed: Domain[] = [];
+    for (const { requestId } of waits) {
       const waiter = this.waiters.find((one) => one.requestId === requestId);
       if (waiter !== undefined) this.leave(waiter, 'left_queue');
       const lease = this.leases.find((one) => one.requestId === requestId);
       if (lease === undefined) continue;
       this.end(lease, 'left_queue');
-      freed.push({ name: bare(lease.domain), detached });
+      freed.push(bare(lease.domain));
     }
-    this.handOver(freed, atUnixMs);
+    this.handOver(freed, waits, atUnixMs);
   }
 
   private endCoolDown({ domains, atUnixMs }: CommandOf<'endCoolDown'>): void {
-    const freed: Freed[] = [];
-    for (const { domain, since, detached } of domains) {
+    const freed: Domain[] = [];
+    for (const { domain, since } of domains) {
       const closed = this.coolDowns.find((one) => one.domain === domain && one.since === since);
       if (closed === undefined) continue;
       this.coolDowns = this.coolDowns.filter((one) => one !== closed);
-      freed.push({ name: bare(domain), detached });
+      freed.push(bare(domain));
     }
-    this.handOver(freed, atUnixMs);
+    this.handOver(freed, domains, atUnixMs);
   }
 
-  private handOver(freed: readonly Freed[], atUnixMs: number): void {
+  /** Whoever is in one of the lists is passed over. */
+  private handOver(freed: readonly Domain[], lists: readonly Passing[], atUnixMs: number): void {
     if (this.holding) return;
-    for (const { name, detached } of freed) {
+    for (const name of freed) {
       for (const place of this.free(name, 1)) {
-        const waiter = this.queue(name).find((one) => !detached.includes(one.requestId));
+        const waiter = this.queue(name).find((one) => !lists.some((list) => list.detached.includes(one.requestId)));
         if (waiter !== undefined) this.grantWaiter(place, waiter, atUnixMs);
       }
     }
@@ -246,15 +246,26 @@ export class Model {
     return { type: 'notGranted', reason, current: this.inTheWay(name) };
   }
 
-  private overQuota(
+  private overLeases(command: CommandOf<'acquire'>): Result | undefined {
+    const both = [...this.leases, ...this.waiters];
+    return this.overPrincipal('leases and waiters', both, this.limits.leasesPerPrincipal, command);
+  }
+
+  private overPrincipal(
+    what: 'waiters' | 'leases and waiters',
+    all: readonly (Lease | Waiter)[],
+    limit: number,
+    { principal }: { readonly principal: string },
+  ): Result | undefined {
+    const own = all.filter((one) => one.principal === principal).length;
+    return own >= limit ? { type: 'overQuota', of: principal, what, limit } : undefined;
+  }
+
+  private overPrefix(
     what: 'leases' | 'waiters',
     all: readonly (Lease | Waiter)[],
-    { domain, principal }: { readonly domain: Domain; readonly principal: string },
+    { domain }: { readonly domain: Domain },
   ): Result | undefined {
-    const limit = what === 'leases' ? this.limits.leasesPerPrincipal : this.limits.waitersPerPrincipal;
-    if (all.filter((one) => one.principal === principal).length >= limit) {
-      return { type: 'overQuota', of: principal, what, limit };
-    }
     for (const { prefix, [what]: most } of this.limits.prefixes) {
       const below = all.filter((one) => one.domain.startsWith(prefix)).length;
       if (domain.startsWith(prefix) && below >= most) {

@@ -12,7 +12,7 @@ export const SMALL_LIMITS: Partial<StateLimits> = {
   queue: 3,
   leasesPerPrincipal: 5,
   waitersPerPrincipal: 4,
-  countingNames: 2,
+  countingNames: 5,
   prefixes: [
     { prefix: 'd/3', leases: 2, waiters: 2 },
     { prefix: 'd/', leases: 7, waiters: 6 },

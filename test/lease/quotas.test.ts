@@ -27,7 +27,7 @@ const BOB = { principal: 'bob' };
 
 describe('a quota of leases of a principal', () => {
   const limits = { leasesPerPrincipal: 2 };
-  const over = { type: 'overQuota', of: 'ann', what: 'leases', limit: 2 };
+  const over = { type: 'overQuota', of: 'ann', what: 'leases and waiters', limit: 2 };
 
   it('refuses one more, whoever the holder says it is; others have their own', () => {
     const state = emptyState({ limits });
@@ -67,8 +67,30 @@ describe('a quota of leases of a principal', () => {
     expect(resultOf(state, acquire(state, 'a', 2, ANN))).toMatchObject({ reason: 'held' });
   });
 
+  it('cannot be evaded by waiting: who waits has room for the lease, or is refused', () => {
+    const state = emptyState({ limits });
+    const [a, b] = [granted(state, 'a', 1, BOB), granted(state, 'b', 2, BOB)];
+    granted(state, 'c', 3, ANN);
+    queued(state, 'a', 4, ANN);
+    const command = acquire(state, 'b', 5, { ...ANN, waitMs: 9 });
+    expect(next(state, command)).toEqual({ result: over, ...NOTHING });
+    expect(findRequest(state, id(5))).toBeUndefined();
+    // Nor can what it waits for be taken away by a grant.
+    expect(resultOf(state, acquire(state, 'z', 6, ANN))).toEqual(over);
+    next(state, release(a));
+    next(state, release(b));
+    expect(state.counts.principals.get('ann')).toEqual({ leases: 2, waiters: 0 });
+    expect(resultOf(state, acquire(state, 'b', 7, ANN))).toEqual(over);
+    // A waiter that leaves without a grant gives its room back.
+    next(state, withdraw('c', 3));
+    granted(state, 'b', 8, BOB);
+    queued(state, 'b', 9, ANN);
+    next(state, endWait([9]));
+    expect(granted(state, 'z', 10, ANN).domain).toBe('z');
+  });
+
   it('does not refuse a hand-over, nor the call of a waiter: its waiter was counted', () => {
-    const state = emptyState({ limits: { leasesPerPrincipal: 1 } });
+    const state = emptyState({ limits: { leasesPerPrincipal: 3 } });
     const [a, b] = [granted(state, 'a', 1, BOB), granted(state, 'b', 2, { principal: 'cid' })];
     granted(state, 'c', 3, ANN);
     queued(state, 'a', 4, ANN);
@@ -76,7 +98,7 @@ describe('a quota of leases of a principal', () => {
     expect(next(state, release(a)).granted).toMatchObject([{ requestId: id(4), principal: 'ann' }]);
     next(state, release(b, '', [5]));
     expect(granted(state, 'b', 5, ANN).principal).toBe('ann');
-    expect(resultOf(state, acquire(state, 'd', 6, ANN))).toMatchObject({ type: 'overQuota', what: 'leases' });
+    expect(resultOf(state, acquire(state, 'd', 6, ANN))).toEqual({ ...over, limit: 3 });
   });
 });
 
@@ -135,6 +157,17 @@ describe('a quota below a prefix', () => {
     const state = emptyState({ limits: { prefixes: [...limits.prefixes, wide] } });
     granted(state, 'es/a', 1);
     expect(resultOf(state, acquire(state, 'eu/a', 2))).toMatchObject({ of: 'prefix e', limit: 1 });
+  });
+});
+
+describe('a lease quota below a prefix that is used up', () => {
+  it('keeps nobody from waiting there: a hand-over takes the place of the lease before', () => {
+    const state = emptyState({ limits: { prefixes: [{ prefix: 'eu/', leases: 1, waiters: 5 }] } });
+    const lease = granted(state, 'eu/a', 1, ANN);
+    queued(state, 'eu/a', 2, BOB);
+    next(state, release(lease));
+    expect(leaseOf(state, domain('eu/a'))?.principal).toBe('bob');
+    expect(resultOf(state, acquire(state, 'eu/b', 3))).toMatchObject({ what: 'leases', limit: 1 });
   });
 });
 

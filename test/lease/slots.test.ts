@@ -5,6 +5,8 @@ import type { State } from '../../src/lease/state.js';
 import type { Lease } from '../../src/lease/types.js';
 import {
   acquire,
+  createTable,
+  cut,
   domain,
   emptyState,
   endCoolDown,
@@ -12,6 +14,7 @@ import {
   expire,
   granted,
   id,
+  load,
   next,
   NOTHING,
   queued,
@@ -223,16 +226,55 @@ describe('commands for a slot', () => {
   });
 });
 
+describe('a name whose slots are all closed', () => {
+  it('is refused because of that, not because somebody holds it', () => {
+    const { state, leases } = full({ coolDownMs: 9 });
+    next(state, expire([leases[0], leases[1]]));
+    expect(resultOf(state, acquire(state, 'gpu', 9, THREE))).toMatchObject({ reason: 'held', current: leases[2] });
+    next(state, expire([leases[2]]));
+    const closed = { type: 'notGranted', reason: 'cool_down', current: undefined };
+    expect(resultOf(state, acquire(state, 'gpu', 9, THREE))).toEqual(closed);
+  });
+});
+
 describe('the limit of counting names', () => {
+  const ANN = { ...THREE, principal: 'ann' };
+  const over = { type: 'overQuota', of: 'this cluster', what: 'counting names', limit: 4 };
+  const annHas = (limit: number): object => ({ ...over, of: 'ann', limit });
+  const begin = (state: State, name: string, request: number, principal: string): void => {
+    next(state, release(granted(state, name, request, { ...THREE, principal })));
+  };
+
   it('refuses one more name, and nothing else', () => {
-    const state = emptyState({ limits: { countingNames: 2 } });
-    granted(state, 'a', 1, THREE);
-    next(state, release(granted(state, 'b', 2, THREE)));
-    const over = { type: 'overQuota', of: 'this cluster', what: 'counting names', limit: 2 };
-    const command = acquire(state, 'c', 3, { ...THREE, waitMs: 9 });
+    const state = emptyState({ limits: { countingNames: 4 } });
+    for (const [at, principal] of ['ann', 'ann', 'bob', 'cid'].entries()) begin(state, `n${at}`, at, principal);
+    const command = acquire(state, 'more', 10, { ...THREE, principal: 'dee', waitMs: 9 });
     expect(next(state, command)).toEqual({ result: over, ...NOTHING });
-    expect(findRequest(state, id(3))).toBeUndefined();
-    expect(granted(state, 'c', 4).domain).toBe('c');
-    expect(granted(state, 'b', 5, THREE).domain).toBe('b#0');
+    expect(findRequest(state, id(10))).toBeUndefined();
+    expect(granted(state, 'more', 11).domain).toBe('more');
+    expect(granted(state, 'n0', 12, THREE).domain).toBe('n0#0');
+  });
+
+  it('leaves to others at least as many as one principal has begun', () => {
+    const state = emptyState({ limits: { countingNames: 4 } });
+    begin(state, 'a', 1, 'ann');
+    begin(state, 'b', 2, 'ann');
+    expect(next(state, acquire(state, 'c', 3, { ...ANN, waitMs: 9 }))).toEqual({ result: annHas(2), ...NOTHING });
+    // What counts already is open to everybody.
+    expect(granted(state, 'a', 4, ANN).domain).toBe('a#0');
+    begin(state, 'c', 5, 'bob');
+    expect(resultOf(state, acquire(state, 'd', 6, { ...THREE, principal: 'bob' }))).toMatchObject({ of: 'bob' });
+    begin(state, 'd', 7, 'cid');
+  });
+
+  it('is the same after a restart', () => {
+    const state = emptyState({ limits: { countingNames: 4 } });
+    const table = createTable(state);
+    begin(state, 'a', 1, 'ann');
+    begin(state, 'b', 2, 'ann');
+    cut(table, state);
+    const loaded = load(table);
+    expect(loaded.counts).toEqual(state.counts);
+    expect(resultOf(loaded, acquire(loaded, 'c', 3, ANN))).toEqual(annHas(2));
   });
 });

@@ -84,6 +84,31 @@ describe('a domain whose lease expired with a cool-down', () => {
   });
 });
 
+describe('a name all of whose slots are closed', () => {
+  it('says so, and when the first of them opens', async () => {
+    const { cluster, leader, followers } = await scene();
+    const slots = { slots: 2, ttlMs: 3_000, coolDownMs: COOL_MS };
+    await granted(cluster, leader, acquireOf('d', slots));
+    await cluster.run(500);
+    await granted(cluster, leader, acquireOf('d', slots));
+    const cooling = (): number => cluster.replica(leader).context.leadership?.cooling.size ?? 0;
+    await cluster.until('one slot to be closed', () => cooling() === 1);
+    // While somebody holds the other one, that is what is in the way.
+    const held = await acquire(cluster, followers[0], acquireOf('d', { slots: 2 }));
+    expect(held).toMatchObject({ reason: 'held', current: { domain: 'd#1' } });
+    await cluster.until('both to be closed', () => cooling() === 2);
+    const refused = await acquire(cluster, followers[0], acquireOf('d', { slots: 2 }));
+    expect(refused).toMatchObject({ type: 'notGranted', reason: 'cool_down', current: undefined });
+    const left = refused.type === 'notGranted' ? refused.coolDownLeftMs : 0;
+    expect(left).toBeGreaterThan(COOL_MS - 600);
+    expect(left).toBeLessThan(COOL_MS - 400);
+    expect((await get(cluster, leader, 'd')).coolDownLeftMs).toBeGreaterThan(COOL_MS - 600);
+    await cluster.until('one slot to be open', () => cooling() === 1);
+    expect((await get(cluster, leader, 'd')).coolDownLeftMs).toBe(0);
+    expect((await granted(cluster, leader, acquireOf('d', { slots: 2 }))).domain).toBe('d#0');
+  });
+});
+
 it('a release closes nothing', async () => {
   const { cluster, leader } = await scene();
   const lease = await granted(cluster, leader, acquireOf('d', { coolDownMs: COOL_MS }));

@@ -64,7 +64,7 @@ describe('a release that hands over while an EndWait is on its way (F7)', () => 
     'to a caller whose wait is over: told so, and not "queued" when its hold ends meanwhile (healed at %i ms)',
     async (healedAt) => {
       // Held until 1 200 ms.
-      const made = await releaseBeforeEndWait(false, 1_550);
+      const made = await releaseBeforeEndWait(false, 1_450);
       const { cluster, leader, first, second } = made;
       await cluster.run(first.call.sentAt + healedAt - cluster.now);
       cluster.heal();
@@ -99,6 +99,41 @@ describe('a release that hands over while an EndWait is on its way (F7)', () => 
       { type: 'ended', ended: { reason: 'left_queue' } },
     ]);
     expect(holderOf(cluster)).toBeUndefined();
+  });
+});
+
+describe('EndWaits of so many requests that they are several entries', () => {
+  it('take back the one grant in between, and hand it to nobody whose wait they end', async () => {
+    const made = await heldScene({ limits: { queue: 3_000 } });
+    const { cluster, leader, followers, lease } = made;
+    const ending = Array.from({ length: 2_000 }, (_, at) =>
+      cluster.call(leader, acquireOf('d', { ...WAITING, waitMs: 10_000, holder: `w${at}` }), 60_000),
+    );
+    await cluster.until('all to wait', () => waiters(cluster).length === ending.length);
+    const queuedAt = cluster.now;
+    const last = await wait(cluster, followers[0], 'last');
+    await cluster.run(queuedAt + 9_500 - cluster.now);
+    cluster.cut(leader, ...followers);
+    const releasing = cluster.call(leader, { type: 'release', lease: refOf(lease) });
+    await cluster.run(5);
+    // One tick finds all of them over.
+    const { leadership } = cluster.replica(leader).context;
+    cluster.pause(leader);
+    await cluster.run(520);
+    cluster.resume(leader);
+    const endWaits = (): number =>
+      [...(leadership?.pending.values() ?? [])].filter(({ command }) => command.type === 'endWait').length;
+    await cluster.until('the EndWaits', () => endWaits() > 1, 100);
+    cluster.heal();
+    await cluster.answered(releasing);
+    const granted = await grantOf(cluster, last.call);
+    expect(granted.token).toBeGreaterThan(lease.token);
+    await cluster.until('all to be told', () => ending.every((call) => call.result !== undefined));
+    for (const call of ending) expect(outcome(call)).toMatchObject({ type: 'notGranted', reason: 'wait_over' });
+    const { order } = cluster.replica(leader).context.lease.requests;
+    const takenBack = order.ring.filter((each) => each?.reason === 'left_queue' && each.token !== undefined);
+    expect(takenBack.map((each) => each?.asked?.holder)).toEqual(['w0']);
+    expect(cluster.leader()).toBe(leader);
   });
 });
 

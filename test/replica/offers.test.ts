@@ -41,7 +41,7 @@ describe('the call of a waiter for whom the domain is free', () => {
   it('is not told `queued` when its hold ends while its entry is on its way', async () => {
     const { cluster, leader, first } = await freeAndCut(['w']);
     // Held for 350 ms.
-    callAgain(cluster, leader, first, 600);
+    callAgain(cluster, leader, first, 467);
     await cluster.run(380);
     cluster.heal();
     await grantOf(cluster, first.call);
@@ -95,6 +95,33 @@ describe('the call of a waiter for whom the domain is free', () => {
   });
 });
 
+describe('a free domain whose waiter calls while the leader has too much work', () => {
+  it('is offered again until it is taken, and nobody is told that anything was refused', async () => {
+    const made = await heldScene({ options: { maxUncommittedBytes: 1 } });
+    const { cluster, leader, followers, lease } = made;
+    const first = await wait(cluster, leader, 'w1');
+    const second = await wait(cluster, leader, 'w2');
+    for (const { call } of [first, second]) cluster.cancel(call);
+    await cluster.run(5);
+    await release(cluster, leader, lease);
+    cluster.cut(leader, ...followers);
+    const other = cluster.call(leader, acquireOf('other'));
+    await cluster.run(5);
+    const waits = cluster.replica(leader).context.leadership?.waits;
+    callAgain(cluster, leader, second);
+    callAgain(cluster, leader, first);
+    await cluster.run(100);
+    expect([...(waits?.unoffered ?? [])]).toEqual(['d']);
+    expect([first.call.result, second.call.result]).toEqual([undefined, undefined]);
+    cluster.heal();
+    // By then both are called for: it is the turn of the one in front.
+    await grantOf(cluster, first.call);
+    await grantOf(cluster, other);
+    expect(waiters(cluster)).toEqual(['w2']);
+    expect(waits?.unoffered.size).toBe(0);
+  });
+});
+
 describe('a call that comes back while the entry that passes it over is on its way', () => {
   it('is granted by an end of a cool-down', async () => {
     const { cluster, leader, followers } = await scene();
@@ -105,7 +132,9 @@ describe('a call that comes back while the entry that passes it over is on its w
     cluster.cancel(waiting.call);
     cluster.cut(leader, ...followers);
     const opening = (): boolean =>
-      [...(cluster.replica(leader).context.leadership?.cooling.values() ?? [])].some((each) => each.opening);
+      [...(cluster.replica(leader).context.leadership?.pending.values() ?? [])].some(
+        ({ command }) => command.type === 'endCoolDown',
+      );
     await cluster.until('the EndCoolDown', opening, 400);
     callAgain(cluster, leader, waiting);
     await cluster.run(5);

@@ -84,7 +84,7 @@ describe('a call that was passed on', () => {
       term: raft.hard.term - 1,
       principal: PRINCIPAL,
       timeoutMs: 10_000,
-      holdMs: 0,
+      holdMs: 1_500,
       call: acquireOf('d'),
     } as const;
     expect(step(1, forwarded)).toContainEqual({

@@ -118,7 +118,7 @@ export function queueRecords(name: string, revision: number): StateRecord[] {
   return [
     { type: 'waiter', queuedAt: at, waiter },
     { type: 'coolDown', domain: of, coolDown: { domain: of, since: at, ms: 7 } },
-    { type: 'counting', domain: of, counting: { name: of, slots: 2 } },
+    { type: 'counting', domain: of, counting: { name: of, slots: 2, principal: 'p' } },
   ];
 }
 

@@ -46,6 +46,8 @@ export const domain = fc
   .oneof(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.constant(['x'.repeat(255)]))
   .map((segments) => segments.join('/') as Domain);
 
+/** A number of slots. */
+const slots = fc.integer({ min: 1, max: 1_000 });
 /** A counting name: short enough for the numbers of its slots. */
 export const countingName = fc
   .oneof(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.constant(['x'.repeat(247)]))
@@ -109,7 +111,7 @@ const asks = {
   ttlMs,
   metadata,
   coolDownMs: uint32,
-  slots: ttlMs,
+  slots,
   owner: text,
   principal: name,
 };
@@ -171,7 +173,7 @@ export const waiter: fc.Arbitrary<Waiter> = fc.record({
   queuedAtUnixMs: count,
 });
 export const coolDown: fc.Arbitrary<CoolDown> = fc.record({ domain: leasedDomain, since: token, ms: ttlMs });
-export const counting: fc.Arbitrary<CountingName> = fc.record({ name: countingName, slots: ttlMs });
+export const counting: fc.Arbitrary<CountingName> = fc.record({ name: countingName, slots, principal: name });
 export const finishedRequest: fc.Arbitrary<FinishedRequest> = fc.record({
   requestId,
   domain: leasedDomain,
@@ -181,7 +183,7 @@ export const finishedRequest: fc.Arbitrary<FinishedRequest> = fc.record({
   by: text,
   note: text,
   owner: text,
-  asked: fc.option(fc.record({ ttlMs, holder: name, coolDownMs: uint32, slots: ttlMs }), { nil: undefined }),
+  asked: fc.option(fc.record({ ttlMs, holder: name, coolDownMs: uint32, slots }), { nil: undefined }),
 });
 export const stateRecord: fc.Arbitrary<StateRecord> = fc.oneof(
   lease.map((value) => ({ type: 'domain' as const, domain: value.domain, lease: value })),

@@ -72,6 +72,7 @@ describe('a state record', () => {
   it.each<[string, RecordKey, string, object]>([
     ['waiter without a wait', { type: 'waiter', queuedAt: SINCE }, 'WaiterRecord', { ...WAITS, waitMs: 0 }],
     ['waiter without slots', { type: 'waiter', queuedAt: SINCE }, 'WaiterRecord', { ...WAITS, slots: 0 }],
+    ['waiter for too many slots', { type: 'waiter', queuedAt: SINCE }, 'WaiterRecord', { ...WAITS, slots: 1_001 }],
     ['waiter without a principal', { type: 'waiter', queuedAt: SINCE }, 'WaiterRecord', { ...WAITS, principal: '' }],
     ['waiter for a slot', { type: 'waiter', queuedAt: SINCE }, 'WaiterRecord', { ...WAITS, domain: 'a#1' }],
     ['waiter without an id', { type: 'waiter', queuedAt: SINCE }, 'WaiterRecord', { ...WAITS, requestId: '' }],
@@ -79,8 +80,20 @@ describe('a state record', () => {
     ['cool-down of no time', { type: 'coolDown', domain: A }, 'CoolDownRecord', { format: 1, since: 5, ms: 0 }],
     ['cool-down since nothing', { type: 'coolDown', domain: A }, 'CoolDownRecord', { format: 1, since: 0, ms: 5 }],
     ['cool-down of a newer format', { type: 'coolDown', domain: A }, 'CoolDownRecord', { format: 2, since: 5, ms: 5 }],
-    ['counting name of no slots', { type: 'counting', domain: A }, 'CountingRecord', { format: 1, slots: 0 }],
-    ['counting name without a format', { type: 'counting', domain: A }, 'CountingRecord', { slots: 2 }],
+    [
+      'counting name of no slots',
+      { type: 'counting', domain: A },
+      'CountingRecord',
+      { format: 1, slots: 0, principal: 'p' },
+    ],
+    [
+      'counting name of too many',
+      { type: 'counting', domain: A },
+      'CountingRecord',
+      { format: 1, slots: 1_001, principal: 'p' },
+    ],
+    ['counting name of nobody', { type: 'counting', domain: A }, 'CountingRecord', { format: 1, slots: 2 }],
+    ['counting name without a format', { type: 'counting', domain: A }, 'CountingRecord', { slots: 2, principal: 'p' }],
   ])('of a %s is refused', (_name, key, message, fields) => {
     expect(() => decodeStateRecord(recordKey(key), made(message, fields))).toThrow(CorruptBytes);
   });
@@ -95,10 +108,11 @@ describe('a state record', () => {
       domain: 'a#7',
       coolDown: { domain: 'a#7', since: 5, ms: 6 },
     });
-    expect(read({ type: 'counting', domain: A }, 'CountingRecord', { format: 1, slots: 2 })).toEqual({
+    const counting = { format: 1, slots: 2, principal: 'p' };
+    expect(read({ type: 'counting', domain: A }, 'CountingRecord', counting)).toEqual({
       type: 'counting',
       domain: 'a',
-      counting: { name: 'a', slots: 2 },
+      counting: { name: 'a', slots: 2, principal: 'p' },
     });
   });
 
@@ -107,9 +121,9 @@ describe('a state record', () => {
     const { key, value } = encodeStateRecord({ type: 'domain', domain: slot.domain, lease: slot });
     expect(decodeStateRecord(key, value)).toEqual({ type: 'domain', domain: 'a#999', lease: slot });
     // 'n', then a#1.
-    expect(() => decodeStateRecord(unhex('6e612331'), made('CountingRecord', { format: 1, slots: 2 }))).toThrow(
-      CorruptBytes,
-    );
+    expect(() =>
+      decodeStateRecord(unhex('6e612331'), made('CountingRecord', { format: 1, slots: 2, principal: 'p' })),
+    ).toThrow(CorruptBytes);
   });
 
   it('has a tag of its own for each kind, so no two records share a key', () => {
@@ -137,7 +151,7 @@ describe('a state record', () => {
     for (const record of [
       { type: 'waiter', queuedAt: 6 as Revision, waiter },
       { type: 'coolDown', domain: b, coolDown: { domain: A, since: SINCE, ms: 5 } },
-      { type: 'counting', domain: b, counting: { name: A, slots: 2 } },
+      { type: 'counting', domain: b, counting: { name: A, slots: 2, principal: 'p' } },
     ] satisfies StateRecord[]) {
       expect(() => encodeStateRecord(record)).toThrow(AssertionFailed);
     }
@@ -157,13 +171,13 @@ describe('the formats of waiters, cool-downs and counting names on disk', () => 
       [
         { type: 'waiter', queuedAt: SINCE, waiter },
         { type: 'coolDown', domain: A, coolDown: { domain: A, since: SINCE, ms: 6 } },
-        { type: 'counting', domain: A, counting: { name: A, slots: 2 } },
+        { type: 'counting', domain: A, counting: { name: A, slots: 2, principal: 'p' } },
       ] satisfies StateRecord[]
     ).map((record) => hex(encodeStateRecord(record).value));
     expect(values).toEqual([
       `08011201611a24${ID_HEX}2201682a060a016b12017630987538074200480950065802620170`,
       '080110051806',
-      '08011002',
+      '080110021a0170',
     ]);
   });
 });

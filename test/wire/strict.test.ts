@@ -114,6 +114,14 @@ describe('a command', () => {
     }
   });
 
+  it('of more slots than a name may have is refused', () => {
+    const acquire = { domain: 'a', requestId: ID, holder: 'h', ttlMs: 1, principal: 'p' };
+    const read = (slots: number): Command =>
+      decodeCommand(made('Command', { format: 1, acquire: { ...acquire, slots } }));
+    expect(read(1_000)).toMatchObject({ slots: 1_000 });
+    for (const slots of [0, 1_001, 2 ** 32 - 1]) expect(() => read(slots)).toThrow(CorruptBytes);
+  });
+
   it('with metadata out of order or repeated is refused', () => {
     const acquire = { domain: 'a', requestId: ID, holder: 'h', ttlMs: 1, slots: 1, principal: 'p' };
     const pair = (key: string): object => ({ key, value: '' });
