@@ -75,12 +75,12 @@ function checkAcquired(
         fail(`says that ${domain} is held by ${current?.token ?? 'nobody'}, not ${inTheWay?.token ?? 'nobody'}`);
       }
       if (queueLength !== model.queueOf(domain).length) fail(`says that ${queueLength} wait for ${domain}`);
-      if (coolDownLeftMs > 0 && !model.closed.has(domain)) fail(`says that ${domain} cools down`);
+      if (coolDownLeftMs > 0 && !model.coolsDown(domain)) fail(`says that ${domain} cools down`);
       const holds: Readonly<Record<NotGrantedReason, boolean>> = {
         held: true,
         wait_over: known !== undefined && 'finishedAt' in known && known.reason === 'left_queue',
         queue_full: model.queueOf(domain).length >= model.limits.queue,
-        cool_down: model.closed.has(domain),
+        cool_down: inTheWay === undefined && model.coolsDown(domain),
         slots_differ: model.isOtherwise(domain, slots),
         recovering: model.holding,
       };
@@ -102,7 +102,7 @@ function checkDomain(model: LeaseModel, view: DomainView, fail: (text: string) =
     fail(`says that ${domain} is held by ${lease?.token ?? 'nobody'}, not ${live?.token ?? 'nobody'}`);
   }
   if (queueLength !== model.queueOf(domain).length) fail(`says that ${queueLength} wait for ${domain}`);
-  if (coolDownLeftMs > 0 && !model.closed.has(domain)) fail(`says that ${domain} cools down`);
+  if (coolDownLeftMs > 0 && !model.coolsDown(domain)) fail(`says that ${domain} cools down`);
 }
 
 /** A page: what is held, closed or waited for, in byte order, and where the next one begins. */

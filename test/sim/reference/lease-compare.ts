@@ -1,7 +1,15 @@
 /** Holds a member's lease tables, and what it saves of them, against the model. */
 import type { Domain, RequestId } from '../../../src/base/ids.js';
 import type { State } from '../../../src/lease/state.js';
-import type { CoolDown, FinishedRequest, Lease, StateRecord, RecordKey, Waiter } from '../../../src/lease/types.js';
+import type {
+  CoolDown,
+  CountingName,
+  FinishedRequest,
+  Lease,
+  RecordKey,
+  StateRecord,
+  Waiter,
+} from '../../../src/lease/types.js';
 import type { Cut } from '../../../src/replica/types.js';
 import type { LeaseModel } from './lease-model.js';
 import type { Known, Live, Over } from './lease-state.js';
@@ -50,8 +58,8 @@ function compareDomain(model: LeaseModel, state: State, name: string, fail: (tex
   if (queue !== own) fail(`${name} is waited for by ${queue}, not ${own}`);
   const closed = state.coolDowns.get(domain);
   if (!sameCoolDown(model.closed.get(name), closed)) fail(`${name} is ${closed === undefined ? 'open' : 'closed'}`);
-  const slots = state.slots.get(domain)?.counting.slots;
-  if (slots !== model.counting.get(name)) fail(`${name} has ${slots ?? 'no'} slots`);
+  const counting = state.slots.get(domain)?.counting;
+  if (!sameName(model.counting.get(name), counting)) fail(`${name} has ${counting?.slots ?? 'no'} slots`);
 }
 
 /** The table of a member as its cuts make it: which records it has, and up to where it knows what is over. */
@@ -123,10 +131,14 @@ function sameRecord(model: LeaseModel, record: Exclude<StateRecord, { readonly t
     case 'coolDown':
       return sameCoolDown(model.closed.get(record.domain), record.coolDown);
     case 'counting':
-      return model.counting.get(record.domain) === record.counting.slots;
+      return sameName(model.counting.get(record.domain), record.counting);
     case 'waiter':
       return sameKnown(model.ids.get(record.waiter.requestId), record.waiter);
   }
+}
+
+function sameName(own: CountingName | undefined, other: CountingName | undefined): boolean {
+  return own?.name === other?.name && own?.slots === other?.slots && own?.principal === other?.principal;
 }
 
 function sameCoolDown(own: CoolDown | undefined, other: CoolDown | undefined): boolean {

@@ -5,7 +5,7 @@
  */
 import type { EndedView } from '../../../src/base/api.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
-import type { Command } from '../../../src/lease/commands.js';
+import type { Command, Passing } from '../../../src/lease/commands.js';
 import type { CoolDown, RefusalReason, Waiter } from '../../../src/lease/types.js';
 import type { Loaded } from '../../../src/replica/types.js';
 import { LeaseState, nameOf } from './lease-state.js';
@@ -26,12 +26,6 @@ export type Outcome =
   | { readonly type: 'done' };
 
 type CommandOf<Type extends Command['type']> = Extract<Command, { readonly type: Type }>;
-
-/** A domain that came free, and who is passed over. */
-interface Freed {
-  readonly domain: string;
-  readonly detached: readonly string[];
-}
 
 const DONE: Outcome = { type: 'done' };
 
@@ -76,7 +70,7 @@ export class LeaseModel extends LeaseState {
           return { type: 'forceReleased', released: false, currentToken: this.tokenOf(command.domain) };
         }
         this.#end(lease, 'force_released', command.by, command.note);
-        this.#handOver([command], command.atUnixMs);
+        this.#handOver([command.domain], [command], command.atUnixMs);
         return { type: 'forceReleased', released: true, currentToken: ZERO_REVISION };
       }
       case 'expire':
@@ -92,7 +86,11 @@ export class LeaseModel extends LeaseState {
           this.closed.delete(domain);
           this.touched.add(domain);
         }
-        this.#handOver(over, command.atUnixMs);
+        this.#handOver(
+          over.map(({ domain }) => domain),
+          command.domains,
+          command.atUnixMs,
+        );
         return DONE;
       }
       case 'checkpoint':
@@ -130,10 +128,9 @@ export class LeaseModel extends LeaseState {
     if (this.isOtherwise(domain, slots)) return this.#refuse(domain, 'slots_differ');
     const begins = slots > 1 && !this.counting.has(domain);
     if (place === undefined) return this.#queue(command, begins);
-    if (begins && this.counting.size >= this.limits.countingNames) return { type: 'overQuota' };
-    if (this.isFull(command, 'leases')) return { type: 'overQuota' };
+    if ((begins && this.isFullOfNames(command)) || this.isFullOfLeases(command)) return { type: 'overQuota' };
     if (begins) {
-      this.counting.set(domain, slots);
+      this.counting.set(domain, { name: domain, slots, principal: command.principal });
       this.touched.add(domain);
     }
     return this.#grant(begins ? `${domain}#0` : place, command, atUnixMs);
@@ -144,7 +141,7 @@ export class LeaseModel extends LeaseState {
     if (waitMs === 0) return this.#refuse(domain, this.#whyNot(domain));
     if (begins) return this.#refuse(domain, 'recovering');
     if (this.queueOf(domain).length >= this.limits.queue) return this.#refuse(domain, 'queue_full');
-    if (this.isFull(command, 'waiters')) return { type: 'overQuota' };
+    if (this.isFullOfWaiters(command)) return { type: 'overQuota' };
     const { holder, ttlMs, coolDownMs, slots, metadata, owner, principal, atUnixMs: queuedAtUnixMs } = command;
     const queuedAt = this.revision as Waiter['queuedAt'];
     const asked = { domain, requestId, holder, ttlMs, waitMs, coolDownMs, slots, metadata, owner, principal };
@@ -158,7 +155,7 @@ export class LeaseModel extends LeaseState {
 
   #whyNot(name: string): RefusalReason {
     if (this.holding) return 'recovering';
-    return this.inTheWay(name) === undefined && this.closed.has(name) ? 'cool_down' : 'held';
+    return this.inTheWay(name) === undefined ? 'cool_down' : 'held';
   }
 
   #refuse(name: string, reason: RefusalReason): Outcome {
@@ -182,10 +179,14 @@ export class LeaseModel extends LeaseState {
     return { type: 'granted', token };
   }
 
-  /** Whatever is free now goes to who waits for it and is not passed over: first come first, lowest slot first. */
-  #handOver(freed: readonly Freed[], atUnixMs: number): void {
+  /**
+   * Whatever is free now of the names of `freed` goes to who waits for it and is not passed over by any list of the entry:
+   * first come first, lowest slot first.
+   */
+  #handOver(freed: readonly string[], lists: readonly Passing[], atUnixMs: number): void {
     if (this.holding) return;
-    for (const { domain, detached } of freed) {
+    const detached = lists.flatMap((list) => list.detached);
+    for (const domain of freed) {
       const name = nameOf(domain);
       for (;;) {
         const place = this.freePlace(name);
@@ -205,29 +206,29 @@ export class LeaseModel extends LeaseState {
   }
 
   #expire(command: CommandOf<'expire'>): void {
-    const freed: Freed[] = [];
+    const freed: string[] = [];
     for (const key of command.leases) {
       const lease = this.find(key);
       if (lease?.version !== key.version) continue;
       this.#end(lease, 'expired');
       const { domain, coolDownMs: ms } = lease;
       if (ms > 0) this.closed.set(domain, { domain, since: this.revision as CoolDown['since'], ms });
-      else freed.push(key);
+      else freed.push(domain);
     }
-    this.#handOver(freed, command.atUnixMs);
+    this.#handOver(freed, command.leases, command.atUnixMs);
   }
 
   #endWait(command: CommandOf<'endWait'>): void {
-    const freed: Freed[] = [];
-    for (const { requestId, detached } of command.waits) {
+    const freed: string[] = [];
+    for (const { requestId } of command.waits) {
       const known = this.ids.get(requestId);
       if (known === undefined || 'finishedAt' in known) continue;
       if ('version' in known) {
         this.#end(known, 'left_queue');
-        freed.push({ domain: known.domain, detached });
+        freed.push(known.domain);
       } else this.#endWaiter(known, 'left_queue');
     }
-    this.#handOver(freed, command.atUnixMs);
+    this.#handOver(freed, command.waits, command.atUnixMs);
   }
 
   #endWaiter(waiter: Waiter, reason: 'withdrawn' | 'left_queue'): void {
@@ -249,7 +250,7 @@ export class LeaseModel extends LeaseState {
     if (nameOf(known.domain) !== domain) return { type: 'reused', field: 'domain' };
     if ('version' in known) {
       this.#end(known, 'withdrawn');
-      this.#handOver([command], command.atUnixMs);
+      this.#handOver([command.domain], [command], command.atUnixMs);
     } else if (!('finishedAt' in known)) this.#endWaiter(known, 'withdrawn');
     return { type: 'withdrawn' };
   }
@@ -261,7 +262,7 @@ export class LeaseModel extends LeaseState {
     if (owner !== '' && owner !== command.owner) return { type: 'reused', field: 'owner' };
     if (lease !== undefined) {
       this.#end(lease, 'released');
-      this.#handOver([command], command.atUnixMs);
+      this.#handOver([command.domain], [command], command.atUnixMs);
     } else if (over?.reason !== 'released') return { type: 'released', released: false, ended: this.endOf(command) };
     return { type: 'released', released: true, ended: undefined };
   }

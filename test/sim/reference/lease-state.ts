@@ -6,6 +6,7 @@ import type { EndedView, EndReason, LeaseRef } from '../../../src/base/api.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type {
   CoolDown,
+  CountingName,
   FinishedRequest,
   Lease,
   StateLimits,
@@ -30,6 +31,12 @@ export type Over = FinishedRequest;
 /** What is known of a request id. */
 export type Known = Live | Waiter | Over;
 
+/** Whose quota it counts against, and below which prefixes. */
+interface Asking {
+  readonly principal: string;
+  readonly domain: string;
+}
+
 /** See the head of the file. */
 export class LeaseState {
   /** Raft index of the last entry applied. */
@@ -45,8 +52,8 @@ export class LeaseState {
   waiting: Waiter[] = [];
   /** Domains and slots that are closed. */
   readonly closed = new Map<string, CoolDown>();
-  /** Counting names, and how many slots each has. */
-  readonly counting = new Map<string, number>();
+  /** Names whose slots are counted. */
+  readonly counting = new Map<string, CountingName>();
   readonly ids = new Map<string, Known>();
   /** In the order of their ends. */
   over: Over[] = [];
@@ -91,7 +98,7 @@ export class LeaseState {
           this.closed.set(record.domain, record.coolDown);
           break;
         case 'counting':
-          this.counting.set(record.domain, record.counting.slots);
+          this.counting.set(record.domain, record.counting);
       }
     }
     this.waiting.sort((left, right) => left.queuedAt - right.queuedAt);
@@ -106,7 +113,7 @@ export class LeaseState {
       this.live.set(own.domain, own);
       this.ids.set(own.requestId, own);
     }
-    for (const [name, slots] of other.counting) this.counting.set(name, slots);
+    for (const [name, counting] of other.counting) this.counting.set(name, counting);
     for (const [domain, coolDown] of other.closed) this.closed.set(domain, coolDown);
     this.waiting = [...other.waiting];
     this.over = [...other.over];
@@ -135,13 +142,18 @@ export class LeaseState {
 
   /** What may be granted to somebody who asks for `name`: itself, or each of its slots, the lowest first. */
   placesOf(name: string): readonly string[] {
-    const slots = this.counting.get(name);
+    const slots = this.counting.get(name)?.slots;
     return slots === undefined ? [name] : Array.from({ length: slots }, (_, at) => `${name}#${at}`);
   }
 
   /** The first place of `name` that nobody holds and that is not closed. */
   freePlace(name: string): string | undefined {
     return this.placesOf(name).find((place) => !this.live.has(place) && !this.closed.has(place));
+  }
+
+  /** True when no place of `name` is free and at least one is closed. */
+  coolsDown(name: string): boolean {
+    return this.isTaken(name) && this.placesOf(name).some((place) => this.closed.has(place));
   }
 
   /** True when each place of `name` is held or closed. */
@@ -170,18 +182,37 @@ export class LeaseState {
   /** A name is exclusive or counting, never both, and has one number of slots for good. */
   isOtherwise(name: string, slots: number): boolean {
     const known = this.counting.get(name);
-    if (known !== undefined) return known !== slots;
+    if (known !== undefined) return known.slots !== slots;
     const exclusive = this.live.has(name) || this.closed.has(name) || this.queueOf(name).length > 0;
     return slots > 1 && exclusive;
   }
 
-  /** True when whoever asks, or a prefix of what is asked for, has as much already as it may. */
-  isFull(asked: { readonly principal: string; readonly domain: string }, what: 'leases' | 'waiters'): boolean {
-    const has: readonly (Live | Waiter)[] = what === 'leases' ? [...this.live.values()] : this.waiting;
-    const { leasesPerPrincipal, waitersPerPrincipal, prefixes } = this.limits;
-    const most = what === 'leases' ? leasesPerPrincipal : waitersPerPrincipal;
-    if (has.filter(({ principal }) => principal === asked.principal).length >= most) return true;
-    return prefixes.some((quota) => {
+  /** True when one more lease would be more than whoever asks for it, or a prefix of what is asked for, may have. */
+  isFullOfLeases(asked: Asking): boolean {
+    return this.#hasAll(asked) || this.#isFullBelow(asked, 'leases', [...this.live.values()]);
+  }
+
+  /** Likewise for one more waiter, which may become a lease. */
+  isFullOfWaiters(asked: Asking): boolean {
+    const own = this.waiting.filter(({ principal }) => principal === asked.principal);
+    if (own.length >= this.limits.waitersPerPrincipal) return true;
+    return this.#hasAll(asked) || this.#isFullBelow(asked, 'waiters', this.waiting);
+  }
+
+  /** Likewise for one more counting name: whoever begins one leaves as many to others as it has itself. */
+  isFullOfNames({ principal }: Asking): boolean {
+    const left = this.limits.countingNames - this.counting.size;
+    const own = [...this.counting.values()].filter((each) => each.principal === principal);
+    return left <= 0 || own.length >= left;
+  }
+
+  #hasAll(asked: Asking): boolean {
+    const own = [...this.live.values(), ...this.waiting].filter(({ principal }) => principal === asked.principal);
+    return own.length >= this.limits.leasesPerPrincipal;
+  }
+
+  #isFullBelow(asked: Asking, what: 'leases' | 'waiters', has: readonly Asking[]): boolean {
+    return this.limits.prefixes.some((quota) => {
       const below = has.filter(({ domain }) => domain.startsWith(quota.prefix)).length;
       return asked.domain.startsWith(quota.prefix) && below >= quota[what];
     });
@@ -204,7 +235,7 @@ export class LeaseState {
   }
 
   slotsOf(domain: string): number {
-    return this.counting.get(nameOf(domain)) ?? 1;
+    return this.counting.get(nameOf(domain))?.slots ?? 1;
   }
 }
 
