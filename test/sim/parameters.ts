@@ -41,6 +41,14 @@ export interface ClientParameters {
   readonly sleeps: number;
   /** In 1 000 grants of a session: how many leases it leaves to their end, to be there when it comes. */
   readonly toTheEnd: number;
+  /** In 1 000 acquires: how many may wait, and for how long, in milliseconds at least and at most. */
+  readonly waits: number;
+  readonly waitMs: readonly [number, number];
+  /** In 1 000 acquires: how many ask for a cool-down, and of how many milliseconds, at least and at most. */
+  readonly coolDowns: number;
+  readonly coolDownMs: readonly [number, number];
+  /** How many slots each domain has: 1 for one that does not count. */
+  readonly slots: readonly number[];
 }
 
 /** Everything that a run is. */
@@ -107,7 +115,7 @@ export function drawParameters(seed: number): Parameters {
       trialEvery: skewedInt(random, 20, 300),
     },
     clients,
-    limits: { ...STATE_LIMITS, finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536 },
+    limits: drawLimits(stream(seed, 'limits')),
     holdMs: chance(random, 100) ? nextInt(random, 100, 2_000) : 0,
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
@@ -165,7 +173,8 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
     logKeepBytes: skewedInt(random, 20, 4_000),
     logKeepTransferBytes: chance(random, 300) ? skewedInt(random, 500, 5_000) : 1_000_000,
     maxHeldCalls: chance(random, 200) ? skewedInt(random, 1, 10) : 10_000,
-    waiterGraceMs: 5_000 * scale,
+    // From less than an election to about as long as a lease.
+    waiterGraceMs: skewedInt(random, 40, 3 * electionMaxMs),
   };
 }
 
@@ -187,20 +196,41 @@ function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit
 
 function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): ClientParameters {
   const least = 3 * electionMaxMs;
+  const domains = weighted(random, [
+    [1, 1],
+    [6, 2],
+    [16, 3],
+  ] as const);
+  const counts = chance(random, 450) ? 300 : 0;
   return {
     workers: nextInt(random, 1, 3),
     raws: nextInt(random, 1, 4),
-    domains: weighted(random, [
-      [1, 1],
-      [6, 2],
-      [16, 3],
-    ] as const),
+    domains,
     ttlMs: [least, least * skewed(random, 1.1, 2)],
     pauseMs: [1, skewed(random, 10, 60)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
     sleeps: chance(random, 400) ? skewedInt(random, 20, 300) : 0,
     toTheEnd: skewedInt(random, 10, 100),
+    waits: chance(random, 850) ? skewedInt(random, 150, 900) : 0,
+    waitMs: [20, 2 * least],
+    coolDowns: chance(random, 400) ? skewedInt(random, 50, 600) : 0,
+    coolDownMs: [1, least],
+    slots: Array.from({ length: domains }, () => (chance(random, counts) ? nextInt(random, 2, 4) : 1)),
+  };
+}
+
+/** What the state machine is limited by: mostly only how much it remembers, now and then everything. */
+function drawLimits(random: Random): StateLimits {
+  const finishedRequests = chance(random, 700) ? skewedInt(random, 3, 40) : 65_536;
+  if (!chance(random, 150)) return { ...STATE_LIMITS, finishedRequests };
+  return {
+    finishedRequests,
+    queue: skewedInt(random, 1, 5),
+    leasesPerPrincipal: skewedInt(random, 2, 8),
+    waitersPerPrincipal: skewedInt(random, 1, 5),
+    countingNames: nextInt(random, 0, 4),
+    prefixes: [{ prefix: 'd1', leases: nextInt(random, 1, 4), waiters: nextInt(random, 0, 3) }],
   };
 }
 

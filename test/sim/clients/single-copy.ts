@@ -2,7 +2,7 @@
  * A cluster for tests of the clients and their judges: one lease table behind several nodes, with the production state
  * machine and the simplest clock. It can be told to be wrong in one way.
  */
-import type { AcquireCall, Call, Header } from '../../../src/base/api.js';
+import type { AcquireCall, Call, DomainView, Header, LeaseRef } from '../../../src/base/api.js';
 import { failure } from '../../../src/base/errors.js';
 import type { Domain, Incarnation, NodeId, RequestId } from '../../../src/base/ids.js';
 import { createRandom, nextInt } from '../../../src/base/random.js';
@@ -11,7 +11,7 @@ import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { Revision } from '../../../src/base/revision.js';
 import { apply } from '../../../src/lease/apply.js';
 import { createState } from '../../../src/lease/load.js';
-import { coolDownOf, leaseInTheWay, position, queueOf } from '../../../src/lease/lookup.js';
+import { coolDownOf, leaseInTheWay, listNames, position, queueOf } from '../../../src/lease/lookup.js';
 import type { State } from '../../../src/lease/state.js';
 import type { Command } from '../../../src/lease/commands.js';
 import { isFinished } from '../../../src/lease/requests.js';
@@ -54,7 +54,7 @@ export class SingleCopy {
   readonly #state: State;
   readonly #wrong: Wrong;
   readonly #chance = createRandom(1);
-  readonly #deadlines = new Map<number, number>();
+  readonly #deadlines = new Map<string, number>();
   readonly #held: HeldCalls;
   #copies = 0;
 
@@ -133,7 +133,7 @@ export class SingleCopy {
           type: 'renew',
           results: call.leases.map((ref) => {
             const found = leaseState(state, ref);
-            if (found.type === 'live') this.#touch(ref.token, found.ttlMs);
+            if (found.type === 'live') this.#touch(ref, found.ttlMs);
             return this.#wrong === 'renews what is over' ? { type: 'live', ttlMs: 1_000 } : found;
           }),
         });
@@ -167,21 +167,15 @@ export class SingleCopy {
       case 'verify':
         return this.#answer({ type: 'verify', outcome: leaseState(state, call.lease) });
       case 'get': {
-        const lease = state.leases.get(call.domain);
-        const shown = lease === undefined ? undefined : leaseView(lease);
-        const queue = queueOf(state, call.domain);
-        return this.#answer({
-          type: 'get',
-          domain: call.domain,
-          lease: shown,
-          leftMs: 0,
-          waiters: queue.map(waiterView),
-          queueLength: queue.length,
-          coolDownLeftMs: coolDownOf(state, call.domain)?.ms ?? 0,
-        });
+        const waiters = queueOf(state, call.domain).map(waiterView);
+        return this.#answer({ type: 'get', ...this.#view(call.domain), waiters });
       }
-      case 'list':
-        return this.#failed();
+      case 'list': {
+        const names = listNames(state, call.prefix, call.after, call.pageSize + 1);
+        const domains = names.slice(0, call.pageSize).map((name) => this.#view(name));
+        const next = names.length > call.pageSize ? (domains.at(-1)?.domain ?? '') : '';
+        return this.#answer({ type: 'list', domains, next });
+      }
       case 'transferLeadership':
         return this.#answer({ type: 'transferLeadership', leader: node });
       case 'getStateHash':
@@ -204,6 +198,13 @@ export class SingleCopy {
         });
       }
     }
+  }
+
+  #view(domain: Domain): DomainView {
+    const lease = this.#state.leases.get(domain);
+    const queueLength = queueOf(this.#state, domain).length;
+    const coolDownLeftMs = coolDownOf(this.#state, domain)?.ms ?? 0;
+    return { domain, lease: lease && leaseView(lease), leftMs: 0, queueLength, coolDownLeftMs };
   }
 
   #acquired(call: AcquireCall, result: Result): CallResult | 'queued' {
@@ -238,7 +239,7 @@ export class SingleCopy {
   }
 
   #granted(requestId: RequestId, lease: Lease): CallResult {
-    this.#touch(lease.token, lease.ttlMs);
+    this.#touch(lease, lease.ttlMs);
     const shown = { ...leaseView(lease), token: this.#shown(lease.token) };
     return this.#answer({ type: 'acquire', requestId, outcome: { type: 'granted', lease: shown } });
   }
@@ -262,7 +263,7 @@ export class SingleCopy {
     for (const { requestId } of left) {
       const lease = granted.find((each) => each.requestId === requestId);
       if (lease !== undefined) {
-        this.#touch(lease.token, lease.ttlMs);
+        this.#touch(lease, lease.ttlMs);
         this.#held.answer(requestId, () => this.#granted(requestId, lease));
       } else if (requests.known.has(requestId)) {
         const ended = endedView(this.#state, requestId);
@@ -296,14 +297,14 @@ export class SingleCopy {
     return `00000000-0000-4000-8000-${String(this.#copies).padStart(12, '0')}` as RequestId;
   }
 
-  #touch(token: number, ttlMs: number): void {
+  #touch({ domain, token }: LeaseRef, ttlMs: number): void {
     const lifeMs = this.#wrong === 'shortens' ? ttlMs / 2 : ttlMs * 1.01 + 100;
     const { scheduler } = this.#surroundings;
     const deadline = scheduler.now + lifeMs;
-    this.#deadlines.set(token, deadline);
+    this.#deadlines.set(`${domain} ${token}`, deadline);
     scheduler.after(lifeMs, () => {
-      if (this.#deadlines.get(token) !== deadline) return;
-      for (const lease of this.#state.leases.values()) if (lease.token === token) this.#end(lease.domain);
+      if (this.#deadlines.get(`${domain} ${token}`) !== deadline) return;
+      if (this.#state.leases.get(domain)?.token === token) this.#end(domain);
     });
   }
 

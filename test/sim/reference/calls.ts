@@ -1,6 +1,6 @@
 /** The calls that a process has taken and not answered, and what they have been through. */
 import type { Call } from '../../../src/base/api.js';
-import { ANSWER_BEFORE_DEADLINE_MS } from '../../../src/base/limits.js';
+import { ANSWER_BEFORE_DEADLINE_MS, MAX_HOLD_MS } from '../../../src/base/limits.js';
 import type { Command } from '../../../src/lease/commands.js';
 import type { CallResult, Effect, Event, Principal } from '../../../src/replica/types.js';
 import type { Outcome } from './lease-model.js';
@@ -14,6 +14,8 @@ export interface OpenCall {
   readonly call: Call;
   readonly arrivedAt: number;
   readonly timeoutMs: number;
+  /** Until when an acquire that is queued may be held. */
+  readonly holdUntil: number;
   /** End of the log when it arrived, or a little before. */
   readonly arrivalIndex: number;
   /** The seen revision that it has to carry from here on; undefined where it has none. */
@@ -76,6 +78,14 @@ export function subjectOf(call: Call | Command): string | undefined {
   }
 }
 
+/** Counted at the node that took it: half its TTL, 20 s, and until shortly before its deadline (design 8). */
+function holdUntil(event: Taken, now: number): number {
+  const { call, timeoutMs } = event;
+  if (event.type === 'forwarded') return now + event.holdMs;
+  if (call.type !== 'acquire') return now;
+  return now + Math.min(call.ttlMs / 2, MAX_HOLD_MS, timeoutMs - Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4));
+}
+
 /** See the head of the file. */
 export class Calls {
   /** By where they came from. More than one only where a node's number is used again. */
@@ -102,6 +112,7 @@ export class Calls {
       call,
       arrivedAt,
       timeoutMs,
+      holdUntil: holdUntil(event, arrivedAt),
       arrivalIndex: index,
       seen,
       twin: known !== undefined,
@@ -204,6 +215,9 @@ export class Calls {
     if (effect.principal !== call.principal) fail(`passes call ${effect.id} on for another principal`);
     if (effect.timeoutMs > Math.max(1, call.arrivedAt + call.timeoutMs - nowMs + 1e-6)) {
       fail(`passes call ${effect.id} on with ${effect.timeoutMs} ms, more than it has left`);
+    }
+    if (effect.holdMs > Math.max(0, call.holdUntil - nowMs) + 1e-6) {
+      fail(`passes call ${effect.id} on to be held for ${effect.holdMs} ms, longer than it may`);
     }
     call.forwardedTo = effect.to;
     call.passed = undefined;

@@ -19,7 +19,7 @@ export function compareLeases(model: LeaseModel, state: State, all: boolean, fai
   if (state.revision !== model.revision) fail(`its tables are at ${state.revision}, ${model.revision} is applied`);
   const names = all
     ? new Set([...model.live.keys(), ...model.closed.keys(), ...model.waiting.map(({ domain }) => domain)])
-    : model.touched;
+    : new Set([...model.touched, ...model.touchedNames]);
   for (const name of names) compareDomain(model, state, name, fail);
   for (const id of all ? model.ids.keys() : model.touchedIds) {
     const known = state.requests.known.get(id as RequestId);
@@ -27,6 +27,7 @@ export function compareLeases(model: LeaseModel, state: State, all: boolean, fai
     if (!sameKnown(own, known)) fail(`request ${id} is ${idText(known)} and should be ${idText(own)}`);
   }
   model.touchedIds.clear();
+  model.touchedNames.clear();
   if (state.leases.size !== model.live.size) fail(`${state.leases.size} leases live, not ${model.live.size}`);
   if (state.coolDowns.size !== model.closed.size) {
     fail(`${state.coolDowns.size} domains are closed, not ${model.closed.size}`);

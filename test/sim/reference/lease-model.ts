@@ -35,8 +35,9 @@ export class LeaseModel extends LeaseState {
   granted: Live[] = [];
   /** Who left a queue by the last entry, granted or not. */
   left: Waiter[] = [];
-  /** Domains, slots, names and ids that changed since somebody emptied it. */
+  /** Domains and slots, names with their queues, and ids that changed since somebody emptied it. */
   readonly touched = new Set<string>();
+  readonly touchedNames = new Set<string>();
   readonly touchedIds = new Set<string>();
 
   copy(): LeaseModel {
@@ -131,7 +132,7 @@ export class LeaseModel extends LeaseState {
     if ((begins && this.isFullOfNames(command)) || this.isFullOfLeases(command)) return { type: 'overQuota' };
     if (begins) {
       this.counting.set(domain, { name: domain, slots, principal: command.principal });
-      this.touched.add(domain);
+      this.touchedNames.add(domain);
     }
     return this.#grant(begins ? `${domain}#0` : place, command, atUnixMs);
   }
@@ -148,7 +149,7 @@ export class LeaseModel extends LeaseState {
     const waiter: Waiter = { ...asked, queuedAt, queuedAtUnixMs };
     this.waiting.push(waiter);
     this.ids.set(requestId, waiter);
-    this.touched.add(domain);
+    this.touchedNames.add(domain);
     this.touchedIds.add(requestId);
     return { type: 'queued' };
   }
@@ -201,7 +202,7 @@ export class LeaseModel extends LeaseState {
   #leave(waiter: Waiter): void {
     this.waiting = this.waiting.filter((each) => each !== waiter);
     this.left.push(waiter);
-    this.touched.add(waiter.domain);
+    this.touchedNames.add(waiter.domain);
     this.touchedIds.add(waiter.requestId);
   }
 
