@@ -36,7 +36,7 @@ export interface Told {
   readonly withdrawn?: RequestId;
   /** It left its queue by itself: `withdrawn` is over without a Withdraw. */
   readonly left?: true;
-  /** The request waits: it may be granted by this call later. */
+  /** The request waits or waited: it may be granted later by this call, or was, for a while of which nobody was told (F7). */
   readonly waits?: true;
   /** Nothing has been granted in this history yet. */
   readonly recovering?: true;
@@ -144,12 +144,13 @@ function acquired(requestId: RequestId, { outcome }: AcquireAnswer): Said {
       if (outcome.reason === 'recovering') return { recovering: true, notGranted: requestId };
       if (outcome.current === undefined && outcome.reason === 'held')
         return { fault: 'lacks the lease that stands in the way' };
-      if (outcome.reason === 'wait_over') return { ...inTheWay(outcome.current), withdrawn: requestId, left: true };
+      if (outcome.reason === 'wait_over')
+        return { ...inTheWay(outcome.current), withdrawn: requestId, left: true, waits: true };
       return { ...inTheWay(outcome.current), notGranted: requestId };
     case 'ended': {
       const { lease, reason, currentToken } = outcome.ended;
       if (lease !== undefined) return { ...end(outcome.ended), over: lease.token, grantedTo: requestId };
-      if (reason === 'left_queue') return { withdrawn: requestId, left: true, current: currentToken };
+      if (reason === 'left_queue') return { withdrawn: requestId, left: true, waits: true, current: currentToken };
       return reason === 'withdrawn'
         ? { withdrawn: requestId, current: currentToken }
         : { fault: 'lacks the lease that ended' };
