@@ -68,6 +68,11 @@ export const STATE_LIMITS = {
 } as const;
 /** Bytes of payload that a leader may have appended and not yet committed before it refuses client commands. */
 export const MAX_UNCOMMITTED_BYTES = 16 * 1024 * 1024;
+/**
+ * The part of {@link MAX_UNCOMMITTED_BYTES} and {@link MAX_HELD_CALLS} that acquires may fill: under overload they are
+ * refused first, so that what keeps and ends leases still finds room (design 7).
+ */
+export const ACQUIRE_SHARE = 0.75;
 /** Entries that may be committed and not yet applied before a leader refuses client commands. */
 export const MAX_UNAPPLIED_ENTRIES = 50_000;
 /** Bytes of entries in one append message. */

@@ -3,24 +3,10 @@
  * go, so a question costs no scan.
  */
 import { AssertionFailed } from '../base/assert.js';
-import type { State } from './state.js';
+import type { Counted, Counts, State } from './state.js';
 import type { CountingName, QuotaKind, Result, StateLimits } from './types.js';
 
-/** What somebody, or a prefix, has. */
-interface Counted {
-  leases: number;
-  waiters: number;
-}
-
 const NONE: Readonly<Counted> = { leases: 0, waiters: 0 };
-
-/** By principal and by prefix. */
-export interface Counts {
-  /** Counting names by who began them. */
-  readonly names: Map<string, number>;
-  readonly principals: Map<string, Counted>;
-  readonly prefixes: ReadonlyMap<string, Counted>;
-}
 
 /** A lease or a waiter, as far as quotas look at it. */
 interface Owned {

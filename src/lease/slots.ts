@@ -6,16 +6,8 @@
 import { AssertionFailed } from '../base/assert.js';
 import { slotOf } from '../base/domain.js';
 import type { Domain } from '../base/ids.js';
-import type { State } from './state.js';
+import type { Slots, State } from './state.js';
 import type { CountingName } from './types.js';
-
-/** A counting name and which of its slots are taken: held, or closed by a cool-down. */
-export interface Slots {
-  readonly counting: CountingName;
-  readonly taken: boolean[];
-  /** How many are. */
-  count: number;
-}
 
 /** All slots free. */
 export function createSlots(counting: CountingName): Slots {

@@ -7,10 +7,8 @@ import type { History, Revision } from '../base/revision.js';
 import type { Fifo } from './fifo.js';
 import type { Names } from './names.js';
 import type { Queue } from './queue.js';
-import type { Counts } from './quotas.js';
 import type { RequestTable } from './requests.js';
-import type { Slots } from './slots.js';
-import type { CoolDown, Lease, StateLimits, StateSummary, Waiter } from './types.js';
+import type { CoolDown, CountingName, Lease, StateLimits, StateSummary, Waiter } from './types.js';
 
 /** The state at one revision. Others read `revision` and use the functions of this folder for the rest. */
 export interface State {
@@ -33,6 +31,28 @@ export interface State {
   readonly requests: RequestTable;
   readonly counts: Counts;
   readonly changes: ChangeLog;
+}
+
+/** A counting name and which of its slots are taken: held, or closed by a cool-down. */
+export interface Slots {
+  readonly counting: CountingName;
+  readonly taken: boolean[];
+  /** How many are. */
+  count: number;
+}
+
+/** What somebody, or a prefix, has. */
+export interface Counted {
+  leases: number;
+  waiters: number;
+}
+
+/** By principal and by prefix. */
+export interface Counts {
+  /** Counting names by who began them. */
+  readonly names: Map<string, number>;
+  readonly principals: Map<string, Counted>;
+  readonly prefixes: ReadonlyMap<string, Counted>;
 }
 
 /** What has changed since the last cut was taken. */

@@ -29,6 +29,11 @@ export function commitIndex(raft: Raft): number {
   return raft.commit;
 }
 
+/** Bytes of payload that this leader has appended and that are not committed; 0 for who does not lead. */
+export function uncommittedBytes(raft: Raft): number {
+  return raft.role.type === 'leader' ? raft.role.uncommittedBytes : 0;
+}
+
 /** Term of the entry at `index`; undefined when it is compacted or not there yet. */
 export function termOf(raft: Raft, index: number): number | undefined {
   return termAt(raft.log, index);

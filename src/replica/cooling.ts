@@ -8,16 +8,9 @@ import { coolDowns, slotsOf } from '../lease/lookup.js';
 import { freePlace, slotDomain } from '../lease/slots.js';
 import type { Applied, CoolDown } from '../lease/types.js';
 import { setDue, takeDue } from './due.js';
-import type { Due } from './due.js';
 import { freeingBatches } from './passing.js';
-import { proposeInternal } from './renewal.js';
-import type { Context, Leadership } from './state.js';
-
-/** One closed domain as this leader times it; due at its end, and no more once its EndCoolDown is proposed. */
-export interface Cooling extends Due {
-  readonly coolDown: CoolDown;
-  readonly until: number;
-}
+import { proposeInternal } from './proposing.js';
+import type { Context, Cooling, Leadership } from './state.js';
 
 /** What could not be proposed, because leadership is being handed over, is tried again after this, in milliseconds. */
 const RETRY_MS = 50;

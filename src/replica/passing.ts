@@ -9,9 +9,9 @@ import type { Domain, RequestId } from '../base/ids.js';
 import type { Command } from '../lease/commands.js';
 import { queueOf } from '../lease/lookup.js';
 import { freePlaces } from '../lease/slots.js';
-import { batches } from './renewal.js';
+import { isDetached } from './attachments.js';
+import { batches } from './batches.js';
 import type { Context, Leadership } from './state.js';
-import { isDetached } from './waiting.js';
 
 /** Bytes of one id in a list. */
 const ID_BYTES = 38;
@@ -50,14 +50,8 @@ export function mayBeFree({ lease }: Context, { waits }: Leadership, name: Domai
 
 /** The name of which a client's command frees a place, or takes a waiter away. */
 export function freedBy(command: Command): readonly Domain[] {
-  switch (command.type) {
-    case 'release':
-    case 'withdraw':
-    case 'forceRelease':
-      return [nameOf(command.domain)];
-    default:
-      return [];
-  }
+  const { type } = command;
+  return type === 'release' || type === 'withdraw' || type === 'forceRelease' ? [nameOf(command.domain)] : [];
 }
 
 /** An entry that frees a place of each of `names` was appended (`by` = 1), or applied (−1). */

@@ -6,16 +6,14 @@
  */
 import { assert } from '../base/assert.js';
 import type { LeaseRef } from '../base/api.js';
-import { MAX_INTERNAL_COMMAND_BYTES } from '../base/limits.js';
 import { leaseOf } from '../lease/lookup.js';
-import type { Domain } from '../base/ids.js';
-import type { Command } from '../lease/commands.js';
 import type { Lease } from '../lease/types.js';
 import { step } from '../raft/raft.js';
 import { renewTimed } from './clock.js';
-import { countFreeing } from './passing.js';
+import { batches } from './batches.js';
+import { proposeInternal } from './proposing.js';
 import type { Timed } from './clock.js';
-import type { Context, Leadership, PendingEntry } from './state.js';
+import type { Context, Leadership } from './state.js';
 
 /**
  * True while a Checkpoint of the lease was decided by this leader and is not applied, and while one is applied and not
@@ -137,49 +135,4 @@ export function proposeVoids(context: Context, leadership: Leadership): void {
     if (index === undefined) leadership.voidsWanted.push(...batch);
     else for (const timed of batch) timed.voidWanted = undefined;
   }
-}
-
-/**
- * Appends an internal command: never refused for load (S9.3) unless `exempt` is false, never forwarded, bound to this term
- * (L1). `resume` is run after it is applied; `frees` are the names of which it frees places, see `passing.ts`.
- * Returns the index, or undefined when it was not taken.
- */
-export function proposeInternal(
-  context: Context,
-  leadership: Leadership,
-  command: Command,
-  more: { readonly resume?: () => void; readonly exempt?: boolean; readonly frees?: readonly Domain[] } = {},
-): number | undefined {
-  const { resume, exempt = true, frees = [] } = more;
-  const payload = context.codec.encode(command);
-  const [effect] = step(context.raft, { type: 'propose', payload, onlyInTerm: leadership.term, exempt });
-  if (effect?.type !== 'proposed') return undefined;
-  const entry: PendingEntry = { term: effect.term, command, served: undefined, resume, frees };
-  leadership.pending.set(effect.index, entry);
-  countFreeing(leadership, frees, 1);
-  return effect.index;
-}
-
-/**
- * Splits so that each part stays below the limit of an internal command. `sizeOf` is about the bytes of an item behind
- * `before`, which is undefined for the first of a part.
- */
-export function* batches<T>(
-  items: readonly T[],
-  sizeOf: (item: T, before: T | undefined) => number,
-): Generator<T[]> {
-  let batch: T[] = [];
-  let bytes = 0;
-  for (const item of items) {
-    let size = sizeOf(item, batch.at(-1));
-    if (bytes + size > MAX_INTERNAL_COMMAND_BYTES && batch.length > 0) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-      size = sizeOf(item, undefined);
-    }
-    batch.push(item);
-    bytes += size;
-  }
-  if (batch.length > 0) yield batch;
 }

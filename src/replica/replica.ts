@@ -18,7 +18,8 @@ import { heardFrom, probeAgain, probed, streamEnded, takeHello } from './peers.j
 import type { CommandCodec } from './ports.js';
 import { proposeVoids, roundConfirmed } from './renewal.js';
 import { cancelCall, forwardLost, returnResults, routeAll, scanCalls, takeCall, takeForwardResult } from './routing.js';
-import { abandon, complete, serve, serveWaiting } from './serving.js';
+import { abandon, complete } from './answers.js';
+import { serve, serveWaiting } from './serving.js';
 import { chunkStaged, chunksEnded, sendSnapshot, snapshotRefused, snapshotSent, takeChunk } from './snapshots.js';
 import { log, originKey } from './state.js';
 import type { Context, Served } from './state.js';

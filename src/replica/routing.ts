@@ -6,12 +6,13 @@ import { assert } from '../base/assert.js';
 import type { Call, ForwardableCall } from '../base/api.js';
 import { failure } from '../base/errors.js';
 import type { Failure, Reason } from '../base/errors.js';
-import { ANSWER_BEFORE_DEADLINE_MS, HOLD_WITHOUT_LEADER_MS, MAX_HOLD_MS } from '../base/limits.js';
+import { ACQUIRE_SHARE, ANSWER_BEFORE_DEADLINE_MS, HOLD_WITHOUT_LEADER_MS, MAX_HOLD_MS } from '../base/limits.js';
 import type { NodeId } from '../base/ids.js';
 import { revisionAt } from '../base/revision.js';
 import { commitIndex, lastIndex, leaderOf } from '../raft/view.js';
 import { dropDue, setDue, takeDue } from './due.js';
-import { abandon, serve } from './serving.js';
+import { abandon } from './answers.js';
+import { serve } from './serving.js';
 import { answerHere } from './local.js';
 import { failed } from './state.js';
 import { headerOf } from './header.js';
@@ -122,13 +123,15 @@ function pass(context: Context, entry: EntryCall): void {
     });
     return;
   }
-  if (context.held > context.options.maxHeldCalls) {
+  const { maxHeldCalls } = context.options;
+  const most = entry.call.type === 'acquire' ? Math.ceil(maxHeldCalls * ACQUIRE_SHARE) : maxHeldCalls;
+  if (context.held > most) {
     finish(context, entry.id);
     fail(
       context,
       entry.id,
       'TOO_MANY_HELD_CALLS',
-      `node ${context.options.self.node} knows no leader and holds ${context.options.maxHeldCalls} calls already`,
+      `node ${context.options.self.node} knows no leader and holds ${most} calls already`,
       entry.attempted ? 'unknown' : 'not-done',
     );
   }

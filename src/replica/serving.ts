@@ -4,30 +4,24 @@
  * index *and* term.
  */
 import { assert } from '../base/assert.js';
-import type { AcquireCall, EndedView, NotGrantedReason } from '../base/api.js';
 import { nameOf } from '../base/domain.js';
 import type { Domain } from '../base/ids.js';
-import { failure } from '../base/errors.js';
-import type { Reason } from '../base/errors.js';
-import { revisionAt } from '../base/revision.js';
-import type { AcquireCommand } from '../lease/acquire.js';
 import { differenceOf } from '../lease/acquire.js';
 import type { Command, Passing, Stamped } from '../lease/commands.js';
-import { findRequest, leaseOf, queueOf } from '../lease/lookup.js';
-import type { Applied, Lease, Result } from '../lease/types.js';
-import { step } from '../raft/raft.js';
+import { findRequest } from '../lease/lookup.js';
+import type { Applied } from '../lease/types.js';
 import type { Effect as RaftEffect } from '../raft/types.js';
-import { coolDownLeftMs } from './cooling.js';
+import { leaseState } from './views.js';
+import { answer, answerGranted, answerResult, refuse, refuseReuse } from './answers.js';
 import { diskIsLow } from './disk.js';
 import { domainAnswer, listAnswer } from './local.js';
-import { countFreeing, freedBy, passedOver } from './passing.js';
-import { afterRound, renewNow, whenAnswerable } from './renewal.js';
-import { failed, originKey } from './state.js';
+import { passedOver } from './passing.js';
+import { acquireBytes, acquireCommand, ownerOf, tryPropose } from './proposing.js';
+import { afterRound, renewNow } from './renewal.js';
+import { originKey } from './state.js';
 import type { Context, Leadership, PendingEntry, Served } from './state.js';
 import { transferTo } from './transfer.js';
-import type { CallResult } from './types.js';
-import { leaseState, leaseView } from './views.js';
-import { holdCall, letGo } from './waiting.js';
+import { holdCall } from './waiting.js';
 
 /** Takes a call to serve. It is answered exactly once through `context.completed`, unless it is cancelled. */
 export function serve(context: Context, leadership: Leadership, served: Served): void {
@@ -53,22 +47,6 @@ export function handBack(context: Context, leadership: Leadership): void {
     });
   }
   leadership.served.clear();
-}
-
-/** Ends a call. */
-export function complete(context: Context, served: Served, result: CallResult): void {
-  if (served.done) return;
-  abandon(context, served);
-  context.completed.push({ served, result });
-}
-
-/** Its caller has gone, or it is being answered: whoever still waits for the call drops it. */
-export function abandon(context: Context, served: Served): void {
-  served.done = true;
-  const { leadership } = context;
-  if (leadership === undefined) return;
-  leadership.served.delete(originKey(served.origin));
-  letGo(context, leadership, served);
 }
 
 function start(context: Context, leadership: Leadership, served: Served): void {
@@ -188,38 +166,6 @@ function startAgain(context: Context, leadership: Leadership, served: Served): v
   if (!served.done) startAcquire(context, leadership, served);
 }
 
-/** Proposes the acquire of a call that is held for a waiter; false when it was not taken. */
-export function proposeAcquire(context: Context, leadership: Leadership, served: Served): boolean {
-  assert(served.call.type === 'acquire', `a ${served.call.type} is proposed as an acquire`);
-  const command = acquireCommand(context, served, served.call);
-  return tryPropose(context, leadership, command, served).type === 'proposed';
-}
-
-function acquireCommand(context: Context, served: Served, call: AcquireCall): AcquireCommand {
-  const { domain, requestId, holder, ttlMs, waitMs, metadata, coolDownMs, slots, seenRevision } = call;
-  const { principal } = served;
-  return {
-    type: 'acquire',
-    domain,
-    requestId,
-    holder,
-    ttlMs,
-    waitMs,
-    metadata,
-    coolDownMs,
-    slots,
-    seenRevision,
-    atUnixMs: context.time.unixMs,
-    owner: ownerOf(served),
-    principal: principal.name,
-  };
-}
-
-/** Whom a request id is bound to; '' for nobody. */
-function ownerOf({ principal }: Served): string {
-  return principal.authenticated ? principal.name : '';
-}
-
 /** What every command that may free `domain` carries. */
 function freeing(context: Context, leadership: Leadership, domain: Domain): Passing & Stamped {
   return { detached: passedOver(context, leadership, nameOf(domain)), atUnixMs: context.time.unixMs };
@@ -230,34 +176,18 @@ function propose(context: Context, leadership: Leadership, command: Command, ser
   if (effect.type !== 'proposed') rejected(context, leadership, served, effect);
 }
 
-function tryPropose(context: Context, leadership: Leadership, command: Command, served: Served): RaftEffect {
-  const effects = step(context.raft, {
-    type: 'propose',
-    payload: context.codec.encode(command),
-    onlyInTerm: leadership.term,
-  });
-  const [effect] = effects;
-  assert(effects.length === 1 && effect !== undefined, 'a proposal has one immediate effect');
-  if (effect.type === 'proposed') {
-    served.proposed = true;
-    const frees = freedBy(command);
-    leadership.pending.set(effect.index, { term: effect.term, command, served, resume: undefined, frees });
-    countFreeing(leadership, frees, 1);
-  }
-  return effect;
-}
-
 function rejected(context: Context, leadership: Leadership, served: Served, effect: RaftEffect): void {
   assert(effect.type === 'rejected', `a proposal was answered by ${effect.type}`);
   switch (effect.reason) {
-    case 'uncommittedLimit':
-      refuse(
-        context,
-        served,
-        'OVERLOADED',
-        `more than ${context.options.maxUncommittedBytes} bytes wait to be committed`,
-      );
+    case 'uncommittedLimit': {
+      const most = context.options.maxUncommittedBytes;
+      const limit =
+        served.call.type === 'acquire'
+          ? `${acquireBytes(context)} bytes wait to be committed, of ${most} at most: acquires are refused first`
+          : `${most} bytes wait to be committed`;
+      refuse(context, served, 'OVERLOADED', `more than ${limit}`);
       return;
+    }
     case 'unappliedLimit':
       refuse(
         context,
@@ -288,102 +218,4 @@ export function answerEntry(context: Context, leadership: Leadership, entry: Pen
   if (result.type === 'granted') answerGranted(context, leadership, served, result.lease);
   else if (result.type === 'queued') holdCall(context, leadership, served, result.waiter);
   else answerResult(context, served, result);
-}
-
-/** A grant leaves only when the lease's fate is not open: after its Void, after the outcome of its Expire (F5, L2). */
-export function answerGranted(context: Context, leadership: Leadership, served: Served, lease: Lease): void {
-  whenAnswerable(context, leadership, lease, served.arrivedAt, () => {
-    const now = leaseOf(context.lease, lease.domain);
-    if (now?.token === lease.token) {
-      answerAcquire(context, served, { type: 'granted', lease: leaseView(now) });
-      return;
-    }
-    const state = leaseState(context.lease, lease);
-    assert(state.type === 'ended', `lease ${lease.domain} is live under another object`);
-    answerAcquire(context, served, state);
-  });
-}
-
-type AcquireOutcome = Extract<Extract<CallResult, { type: 'answer' }>['answer'], { type: 'acquire' }>['outcome'];
-
-/** Answers an acquire. */
-export function answerAcquire(context: Context, served: Served, outcome: AcquireOutcome): void {
-  assert(served.call.type === 'acquire', `a ${served.call.type} is answered as an acquire`);
-  answer(context, served, { type: 'acquire', requestId: served.call.requestId, outcome });
-}
-
-function answerResult(context: Context, served: Served, result: Exclude<Result, { type: 'granted' | 'queued' }>): void {
-  switch (result.type) {
-    case 'notGranted':
-      answerNotGranted(context, served, result.reason, result.current);
-      return;
-    case 'overQuota': {
-      const { of, what, limit } = result;
-      refuse(context, served, 'QUOTA_EXCEEDED', `${of} has as many ${what} as it may: ${limit}`);
-      return;
-    }
-    case 'ended':
-      answerAcquire(context, served, { type: 'ended', ended: result.ended });
-      return;
-    case 'tooOld': {
-      const revision = context.lease.revision;
-      const message = `the request was made at a revision below ${result.forgotten}, up to which finished requests are forgotten`;
-      complete(context, served, failed(failure('REQUEST_TOO_OLD', message, { revision })));
-      return;
-    }
-    case 'reused':
-      refuseReuse(context, served, result.difference);
-      return;
-    case 'released':
-      answer(context, served, {
-        type: 'release',
-        released: result.released,
-        ended: endedUnless(result.released, result.ended),
-      });
-      return;
-    case 'withdrawn':
-      answer(context, served, { type: 'withdraw' });
-      return;
-    case 'forceReleased':
-      answer(context, served, { type: 'forceRelease', released: result.released, currentToken: result.currentToken });
-      return;
-    case 'done':
-      assert(false, 'an internal command has no caller');
-  }
-}
-
-/** Not granted, with what is in the way as the state has it now. */
-export function answerNotGranted(
-  context: Context,
-  served: Served,
-  reason: NotGrantedReason,
-  current: Lease | undefined,
-): void {
-  assert(served.call.type === 'acquire', `a ${served.call.type} is answered as an acquire`);
-  const { domain } = served.call;
-  answerAcquire(context, served, {
-    type: 'notGranted',
-    reason,
-    current: current === undefined ? undefined : leaseView(current),
-    queueLength: queueOf(context.lease, domain).length,
-    coolDownLeftMs: coolDownLeftMs(context, domain),
-  });
-}
-
-function refuseReuse(context: Context, served: Served, difference: string): void {
-  refuse(context, served, 'REQUEST_ID_REUSED', `the request id was used before with another ${difference}`);
-}
-
-function endedUnless(released: boolean, ended: EndedView | undefined): EndedView | undefined {
-  assert(released || ended !== undefined, 'a lease that was not released has ended somehow');
-  return released ? undefined : ended;
-}
-
-function answer(context: Context, served: Served, value: Extract<CallResult, { type: 'answer' }>['answer']): void {
-  const revision = revisionAt(context.genesis.history, context.applied);
-  complete(context, served, { type: 'answer', answer: value, revision });
-}
-
-function refuse(context: Context, served: Served, reason: Reason, message: string): void {
-  complete(context, served, failed(failure(reason, message, { outcome: served.proposed ? 'unknown' : 'not-done' })));
 }

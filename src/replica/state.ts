@@ -4,18 +4,16 @@
  */
 import type { Failure } from '../base/errors.js';
 import type { ForwardableCall } from '../base/api.js';
-import type { BootId, Domain, NodeId } from '../base/ids.js';
+import type { BootId, Domain, NodeId, RequestId } from '../base/ids.js';
 import type { Command } from '../lease/commands.js';
-import type { StateRecord, StateSummary } from '../lease/types.js';
+import type { CoolDown, StateRecord, StateSummary, Waiter } from '../lease/types.js';
 import type { State } from '../lease/state.js';
 import type { Raft } from '../raft/raft.js';
 import type { Member, SnapshotMeta } from '../raft/types.js';
 import type { ExpiryClock, Timed } from './clock.js';
-import type { Cooling } from './cooling.js';
 import type { Due, DueList } from './due.js';
 import type { CommandCodec } from './ports.js';
 import type { CallId, CallResult, Effect, Genesis, Principal, ReplicaOptions, Time } from './types.js';
-import type { Waits } from './waiting.js';
 
 /** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
 export interface EntryCall extends Due {
@@ -100,6 +98,40 @@ export interface Leadership {
   readonly coolingDue: DueList<Cooling>;
   /** Set while an EndHold is under way. */
   endHoldProposed: boolean;
+}
+
+/** One waiter as this leader sees it. `dueAt` is when its next hold, its wait or its grace ends. */
+export interface Attachment extends Due {
+  readonly waiter: Waiter;
+  /** The calls that are held for it. */
+  readonly calls: Set<Served>;
+  /** Since when there is none; counts only while there is none. */
+  silentSince: number;
+  /** False for a waiter whom a new leader found, until it sees a call for it. */
+  seen: boolean;
+  /** When its wait is over. */
+  readonly waitUntil: number;
+  /** The held call that was proposed because the domain is free. */
+  offered: Served | undefined;
+  /** Set while an EndWait is open: nothing is answered for the id until its outcome (F7). Holds what waits for that. */
+  ending: { readonly over: boolean; readonly waiting: (() => void)[] } | undefined;
+}
+
+/** All waiters, at one leader. */
+export interface Waits {
+  readonly attachments: Map<RequestId, Attachment>;
+  readonly due: DueList<Attachment>;
+  /** How many places of a name come free, at most, by entries that are not applied yet. */
+  readonly freeing: Map<Domain, number>;
+  /** Names whose free place could not be offered to their waiters yet. */
+  readonly unoffered: Set<Domain>;
+  offeredAgainAt: number;
+}
+
+/** One closed domain as this leader times it; due at its end, and no more once its EndCoolDown is proposed. */
+export interface Cooling extends Due {
+  readonly coolDown: CoolDown;
+  readonly until: number;
 }
 
 /** A hand-over that somebody asked for. Outlives the leadership. */

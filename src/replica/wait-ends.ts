@@ -3,14 +3,14 @@
  * request leaves its queue by an EndWait when its wait is over, or when nobody has called for it during the grace.
  */
 import { leaseInTheWay, position } from '../lease/lookup.js';
-import { freeingBatches, mayBeFree } from './passing.js';
-import { proposeInternal } from './renewal.js';
-import { answerAcquire } from './serving.js';
-import type { Context, Leadership } from './state.js';
+import { answerAcquire } from './answers.js';
+import { lookAgain } from './attachments.js';
 import { takeDue } from './due.js';
+import { freeingBatches, mayBeFree } from './passing.js';
+import { proposeInternal } from './proposing.js';
+import type { Attachment, Context, Leadership } from './state.js';
 import { leaseView } from './views.js';
-import { lookAgain, offerAgain } from './waiting.js';
-import type { Attachment } from './waiting.js';
+import { offerAgain } from './waiting.js';
 
 /** Ends holds and waits whose time is over. Called at each tick. */
 export function scanWaits(context: Context, leadership: Leadership): void {

@@ -11,43 +11,16 @@ import type { Domain, RequestId } from '../base/ids.js';
 import { leaseInTheWay, queueOf, queues } from '../lease/lookup.js';
 import { freePlace } from '../lease/slots.js';
 import type { Applied, Lease, Waiter } from '../lease/types.js';
-import { createDueList, dropDue, setDue } from './due.js';
-import type { Due, DueList } from './due.js';
-import { answerAcquire, answerGranted, answerNotGranted, proposeAcquire } from './serving.js';
+import { answerAcquire, answerGranted, answerNotGranted } from './answers.js';
+import { attach, forget, lookAgain } from './attachments.js';
+import { createDueList } from './due.js';
+import { proposeAcquire } from './proposing.js';
 import { afterRound } from './renewal.js';
-import type { Context, Leadership, Served } from './state.js';
+import type { Attachment, Context, Leadership, Served, Waits } from './state.js';
 import { endedView } from './views.js';
 
 /** How often what could not be offered is offered again, in milliseconds. */
 const RETRY_OFFER_MS = 20;
-
-/** One waiter as this leader sees it. `dueAt` is when its next hold, its wait or its grace ends. */
-export interface Attachment extends Due {
-  readonly waiter: Waiter;
-  /** The calls that are held for it. */
-  readonly calls: Set<Served>;
-  /** Since when there is none; counts only while there is none. */
-  silentSince: number;
-  /** False for a waiter whom a new leader found, until it sees a call for it. */
-  seen: boolean;
-  /** When its wait is over. */
-  readonly waitUntil: number;
-  /** The held call that was proposed because the domain is free. */
-  offered: Served | undefined;
-  /** Set while an EndWait is open: nothing is answered for the id until its outcome (F7). Holds what waits for that. */
-  ending: { readonly over: boolean; readonly waiting: (() => void)[] } | undefined;
-}
-
-/** All waiters, at one leader. */
-export interface Waits {
-  readonly attachments: Map<RequestId, Attachment>;
-  readonly due: DueList<Attachment>;
-  /** How many places of a name come free, at most, by entries that are not applied yet. */
-  readonly freeing: Map<Domain, number>;
-  /** Names whose free place could not be offered to their waiters yet. */
-  readonly unoffered: Set<Domain>;
-  offeredAgainAt: number;
-}
 
 /** Nobody waits. */
 export function createWaits(): Waits {
@@ -72,40 +45,6 @@ export function holdCall(context: Context, leadership: Leadership, served: Serve
   offer(context, leadership, waiter.domain);
 }
 
-/** A call has ended, however: it is held no more. */
-export function letGo(context: Context, leadership: Leadership, served: Served): void {
-  if (served.call.type !== 'acquire') return;
-  const attachment = leadership.waits.attachments.get(served.call.requestId);
-  if (attachment?.calls.delete(served) !== true) return;
-  attachment.silentSince = context.time.nowMs;
-  attachment.seen = true;
-  if (attachment.offered === served) attachment.offered = undefined;
-  lookAgain(context, leadership, attachment);
-}
-
-/** Nobody would hear of a grant to it: its last call has ended, or its EndWait is open. */
-export function isDetached({ time, options }: Context, { calls, seen, silentSince, ending }: Attachment): boolean {
-  if (ending !== undefined) return true;
-  return calls.size === 0 && (seen || time.nowMs - silentSince >= options.waiterGraceMs);
-}
-
-/** Sets when this leader has to look at a waiter next: after each change of it. */
-export function lookAgain({ options }: Context, { waits }: Leadership, attachment: Attachment): void {
-  const { calls, seen, silentSince, waitUntil, offered, ending } = attachment;
-  // Nothing is answered for it before the outcome.
-  if (ending !== undefined) {
-    dropDue(waits.due, attachment);
-    return;
-  }
-  let at = Infinity;
-  for (const served of calls) if (served !== offered) at = Math.min(at, served.holdUntil);
-  if (offered === undefined) {
-    if (calls.size > 0 || seen) at = Math.min(at, waitUntil);
-    if (calls.size === 0) at = Math.min(at, silentSince + options.waiterGraceMs);
-  }
-  setDue(waits.due, attachment, at);
-}
-
 /** What an entry did to the queues: new waiters are attached, those that left are answered, what came free is offered. */
 export function settleWaits(context: Context, leadership: Leadership, applied: Applied, index: number): void {
   if (applied.queued !== undefined) attach(context, leadership, applied.queued, true);
@@ -121,30 +60,6 @@ export function holdEnded(context: Context, leadership: Leadership): void {
   for (const [name] of queues(context.lease)) offer(context, leadership, name);
 }
 
-function attach(context: Context, leadership: Leadership, waiter: Waiter, seen: boolean): void {
-  const { requestId, waitMs } = waiter;
-  const { time } = context;
-  const { attachments } = leadership.waits;
-  assert(!attachments.has(requestId), `waiter ${requestId} is known twice`);
-  const attachment: Attachment = {
-    waiter,
-    calls: new Set(),
-    silentSince: time.nowMs,
-    seen,
-    waitUntil: time.nowMs + waitMs,
-    offered: undefined,
-    ending: undefined,
-    dueAt: Infinity,
-  };
-  attachments.set(requestId, attachment);
-  lookAgain(context, leadership, attachment);
-}
-
-function detach({ waits }: Leadership, attachment: Attachment): void {
-  waits.attachments.delete(attachment.waiter.requestId);
-  dropDue(waits.due, attachment);
-}
-
 /** Answers the calls of a waiter who has left its queue: by a grant, or because it is over. */
 function leave(context: Context, leadership: Leadership, applied: Applied, waiter: Waiter, index: number): void {
   const { requestId } = waiter;
@@ -157,7 +72,7 @@ function leave(context: Context, leadership: Leadership, applied: Applied, waite
   }
   // Granted while an EndWait is open: nobody is told, and the EndWait takes it back (F7).
   if (attachment.ending !== undefined) return;
-  detach(leadership, attachment);
+  forget(leadership, attachment);
   // The call that was proposed is answered as the caller of its own entry.
   for (const served of attachment.calls) {
     if (served !== attachment.offered) answerHandedOver(context, leadership, served, lease, index);
@@ -174,7 +89,7 @@ function endWaitApplied(context: Context, leadership: Leadership, requestId: Req
 function over(context: Context, leadership: Leadership, attachment: Attachment): void {
   const { waiter, calls, offered, ending } = attachment;
   const { requestId, domain } = waiter;
-  detach(leadership, attachment);
+  forget(leadership, attachment);
   const ended = endedView(context.lease, requestId);
   // A Withdraw may have come before the EndWait.
   const waitOver = ending?.over === true && ended.reason === 'left_queue';

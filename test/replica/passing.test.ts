@@ -79,9 +79,10 @@ describe('entries that are on their way together', () => {
     const made = await mixed(2);
     const { cluster, leader, followers, held, gone, here } = made;
     const [first, second] = held;
-    if (first === undefined || second === undefined) throw new Error('two are held');
+    const [next] = here;
+    if (first === undefined || second === undefined || next === undefined) throw new Error('two are held');
     cluster.call(leader, { type: 'release', lease: refOf(first) });
-    await grantOf(cluster, here[0]?.call ?? made.here[0]!.call);
+    await grantOf(cluster, next.call);
     cluster.cut(leader, ...followers);
     cluster.call(leader, { type: 'release', lease: refOf(second) });
     await cluster.run(5);
