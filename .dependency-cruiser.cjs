@@ -48,12 +48,25 @@ module.exports = {
       '^src/(client|wire/public|base/)',
       'A program that only wants leases loads no server.',
     ),
+    {
+      name: 'client-reaches-no-server',
+      comment: 'Whatever the client imports, at whatever remove: no server, no disk, no consensus.',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { path: '^src/(?!client/|wire/public|base/)|node_modules/(level|classic-level)/', reachable: true },
+    },
     only('guard', '^src/guard/', '^src/(guard|base)/', 'A guard lives in the process that owns the resource.'),
     only(
       'testing',
-      '^src/testing/',
-      '^src/(testing|node|client|replica|raft|lease|base)/',
-      'A server in memory, for tests of users.',
+      '^src/testing/(?!memory-)',
+      '^src/(testing|node|client|base)/',
+      'A server in memory, for tests of users: the assembly of a node, and a client.',
+    ),
+    only(
+      'memory-ports',
+      '^src/testing/memory-',
+      '^src/(testing/memory-|replica|raft|lease|base)',
+      'The twins of the ports in memory know the ports and nothing that stands on them.',
     ),
     only('cli', '^src/cli/', '^src/(cli|node|client|guard|base)/', 'The command line uses what everybody may use.'),
     {

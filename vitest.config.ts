@@ -18,6 +18,7 @@ const project = (name: string, include: string[], more: More) => ({
 const pure = ['test/{base,raft,lease,replica,wire,scenario,sim}/**/*.test.ts'];
 const storage = ['test/storage/**/*.test.ts'];
 const transport = ['test/transport/**/*.test.ts'];
+const packages = ['test/package/**/*.test.ts'];
 const processes = ['test/process/**/*.test.ts'];
 
 export default defineConfig({
@@ -35,8 +36,10 @@ export default defineConfig({
       // Whatever is in no other project, so that no file is ever left out.
       project('edge', ['test/**/*.test.ts'], {
         testTimeout: 30_000,
-        exclude: [...pure, ...storage, ...transport, ...processes],
+        exclude: [...pure, ...storage, ...transport, ...packages, ...processes],
       }),
+      // What a program that has installed the package sees: `dist`, by its exports.
+      project('package', packages, { testTimeout: 60_000, globalSetup: ['test/support/built.setup.ts'] }),
       // Real processes of `dist`, one file at a time, after everything else: they need the machine for themselves.
       project('process', processes, {
         testTimeout: 180_000,

@@ -57,7 +57,11 @@ export const MAX_WAITERS_PER_PRINCIPAL = 100_000;
 export const MAX_COUNTING_NAMES = 10_000;
 /** Finished requests that the state keeps at least (design 7, F6). Replicated: set by Genesis. */
 export const FINISHED_REQUESTS = 65_536;
-/** What the state machine of a new cluster is limited by. */
+/** Prefixes with a quota: each lease and each waiter is held against all of them. */
+export const MAX_PREFIX_QUOTAS = 100;
+/** Greatest value that a quota may have. */
+export const MAX_QUOTA = 1_000_000_000;
+/** What the state machine of a new cluster is limited by, unless it is configured otherwise. */
 export const STATE_LIMITS = {
   finishedRequests: FINISHED_REQUESTS,
   queue: MAX_QUEUE,

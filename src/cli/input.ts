@@ -20,11 +20,14 @@ export interface Words {
 /** See the file's head. */
 export class Input {
   readonly #operands: string[] = [];
+  /** How many at the end of the operands stand behind `--`. */
+  readonly #literal: number;
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #faults: string[] = [];
 
   constructor(words: Words) {
     this.#options = words.options;
+    this.#literal = words.literal;
     const flags = words.rest.length - words.literal;
     words.rest.forEach((word, at) => {
       if (at < flags && word.startsWith('-') && word !== '-')
@@ -66,6 +69,11 @@ export class Input {
     const word = this.#operands.shift();
     if (word === undefined) this.#faults.push(`${name} is missing`);
     return word ?? '';
+  }
+
+  /** Everything behind `--`, to be read before the operands in front of it; empty when there is nothing. */
+  behindDashes(): readonly string[] {
+    return this.#literal === 0 ? [] : this.#operands.splice(-this.#literal);
   }
 
   /** The next operand as a domain. */

@@ -21,6 +21,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'start', about: 'run one node', load: () => import('./commands/start.js') },
   { name: 'status', about: 'who leads, who lags, what is wrong', load: () => import('./commands/status.js') },
   { name: 'acquire', about: 'ask for a lease and its fencing token', load: () => import('./commands/acquire.js') },
+  { name: 'run', about: 'run a command while holding a lease', load: () => import('./commands/run.js') },
   { name: 'renew', about: 'keep a lease alive', load: () => import('./commands/renew.js') },
   { name: 'release', about: 'end a lease that you hold', load: () => import('./commands/release.js') },
   { name: 'verify', about: 'is this token the current one?', load: () => import('./commands/verify.js') },
@@ -43,7 +44,7 @@ fault); 3 the cluster did not answer or refused.`;
 
 /** Runs one command line, `words` without node and script. Returns the exit code; prints errors by itself. */
 export async function runProgram(words: readonly string[], io: Io): Promise<number> {
-  const json = words.includes('--json');
+  const json = ownWords(words).includes('--json');
   try {
     return await parse(words, io);
   } catch (error) {
@@ -57,6 +58,12 @@ export async function runProgram(words: readonly string[], io: Io): Promise<numb
     }
     throw error;
   }
+}
+
+/** What stands in front of `--`; behind it is somebody else's command line. */
+function ownWords(words: readonly string[]): readonly string[] {
+  const dashes = words.indexOf('--');
+  return dashes < 0 ? words : words.slice(0, dashes);
 }
 
 async function parse(words: readonly string[], io: Io): Promise<number> {
@@ -124,8 +131,12 @@ function addOption(command: Command, option: OptionSpec): void {
 }
 
 function inputOf(command: Command, words: readonly string[]): Input {
-  const dashes = words.indexOf('--');
+  const dashes = ownWords(words).length < words.length;
+  const literal = dashes ? words.length - ownWords(words).length - 1 : 0;
+  // Commander leaves the dashes themselves behind an unknown flag, and only there.
+  const at = command.args.length - literal - 1;
+  const rest = dashes && command.args[at] === '--' ? command.args.toSpliced(at, 1) : command.args;
   const values: Record<string, unknown> = {};
   for (const option of command.options) values[option.name()] = command.getOptionValue(option.attributeName());
-  return new Input({ rest: command.args, literal: dashes < 0 ? 0 : words.length - dashes - 1, options: values });
+  return new Input({ rest, literal, options: values });
 }

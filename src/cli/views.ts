@@ -1,9 +1,9 @@
 /** Leases and their ends as people and programs read them. */
-import type { EndedView, LeaseView, WaiterView } from '../base/api.js';
+import type { EndedView, LeaseView, NotGrantedReason, WaiterView } from '../base/api.js';
 import type { Cell } from './table.js';
 
 /** Texts for `EndedView.reason`. */
-const REASONS: Readonly<Record<EndedView['reason'], string>> = {
+export const REASONS: Readonly<Record<EndedView['reason'], string>> = {
   unspecified: 'over so long that the cause is forgotten',
   expired: 'not renewed in time',
   released: 'released by its holder',
@@ -12,6 +12,16 @@ const REASONS: Readonly<Record<EndedView['reason'], string>> = {
   earlier_history: 'granted in an earlier history of this cluster',
   never_granted: 'never granted for this domain',
   left_queue: 'dropped from the queue: nobody called for it, or its wait was over',
+};
+
+/** Texts for `NotGranted.reason`. */
+export const NOT_GRANTED: Readonly<Record<NotGrantedReason, string>> = {
+  held: 'the domain is held by the lease below; it ends when it is released or not renewed in time',
+  wait_over: 'the domain was held for as long as --wait-ms says',
+  queue_full: 'as many as may wait for the domain do so already',
+  cool_down: 'the domain is closed for a while, because its last lease expired',
+  slots_differ: 'the name is in use with another number of slots, and that never changes; take another name',
+  recovering: 'the cluster holds grants back after a restore; repeat later',
 };
 
 /** Rows for `pairs`. */

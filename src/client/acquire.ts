@@ -10,8 +10,11 @@ import type { Revision } from '../base/revision.js';
 import { elapsedMs } from './clock.js';
 import type { Moment, Timeline } from './clock.js';
 import { leftMs } from './deadline.js';
-import { FencepostError } from './errors.js';
+import { AbortedError, ClosedError, ClusterError, retold, UnexpectedAnswerError } from './errors.js';
+import type { FencepostError } from './errors.js';
+import type { FirstHeader } from './first-header.js';
 import type { AcquireSettings } from './options.js';
+import { pause } from './pause.js';
 import type { Surroundings } from './surroundings.js';
 import type { CallOutcome, OpenCall, Transport } from './transport.js';
 
@@ -26,6 +29,7 @@ export interface Granted {
 /** What the attempts need. */
 export interface AcquirePorts {
   readonly transport: Transport;
+  readonly firstHeader: FirstHeader;
   readonly timeline: Timeline;
   readonly surroundings: Surroundings;
   readonly holder: string;
@@ -63,7 +67,7 @@ export async function acquire(ports: AcquirePorts, settings: AcquireSettings): P
   const passedMs = (): number => ports.timeline.now().monotonicMs - startMs;
   /** Nobody waits longer than this, whatever happens. */
   const endsAtMs = startMs + settings.waitMs + ports.callTimeoutMs;
-  if (ports.transport.seenRevision === ZERO_REVISION) await readHeader(ports, settings, ports.callTimeoutMs);
+  if (ports.transport.seenRevision === ZERO_REVISION) await readHeader(ports, settings, ports.callTimeoutMs, passedMs);
   let seen = ZERO_REVISION;
   for (;;) {
     throwIfAborted(settings.signal);
@@ -112,6 +116,7 @@ async function attempts(
       // A place in the queue outlives a failover: the same id is asked for again for as long as the wait lasts.
       if (error.retryable && settings.waitMs > 0 && leftMs > limitMs && settings.signal?.aborted !== true) {
         known ||= error.outcome === 'unknown';
+        settings.retrying?.(error);
         await pauseBriefly(ports, settings);
         continue;
       }
@@ -145,19 +150,23 @@ async function attempts(
           (settings.slots === 1 ? lease.domain : nameOf(lease.domain)) !== settings.domain
         ) {
           giveBack();
-          throw new FencepostError(
-            'UNEXPECTED_ANSWER',
+          throw new UnexpectedAnswerError(
             `The answer to the acquire of ${settings.domain} is that of another call, or lacks its header.`,
           );
         }
         try {
           const confirmedAt = await confirmed(ports, lease, sentAt, endsAtMs, settings.signal);
           throwIfAborted(settings.signal);
-          return { type: 'granted', lease, header, sentAt: confirmedAt };
+          if (confirmedAt !== undefined) return { type: 'granted', lease, header, sentAt: confirmedAt };
         } catch (error) {
           giveBack();
           throw error;
         }
+        giveBack();
+        const over = new ClusterError('TIMED_OUT', `${lease.domain}: the grant was over before it was handed out.`, {
+          outcome: 'not-done',
+        });
+        return { type: 'again', error: over, seen: ZERO_REVISION };
       }
     }
   }
@@ -175,12 +184,15 @@ function queuedTooLong({ position, current }: { position: number; current: Lease
 
 /** An earlier copy of the call was granted and its answer got lost, or the place in the queue was lost. */
 function overBefore(domain: Domain, reason: EndReason): FencepostError {
-  return new FencepostError('NOT_GRANTED', `${domain}: the request was over (${reason}) before a grant was known.`);
+  return new ClusterError('TIMED_OUT', `${domain}: the request was over (${reason}) before a grant was known.`, {
+    outcome: 'not-done',
+  });
 }
 
 /**
  * The moment from which the grant's deadline counts. When the granting call took so long that less than two thirds of
- * the TTL are left, the lease is renewed before it is handed out; a grant that cannot be was never held.
+ * the TTL are left, the lease is renewed before it is handed out; a grant that cannot be was never held. Undefined when
+ * the cluster says that it is over already.
  */
 async function confirmed(
   ports: AcquirePorts,
@@ -188,7 +200,7 @@ async function confirmed(
   grantSentAt: Moment,
   endsAtMs: number,
   signal: AbortSignal | undefined,
-): Promise<Moment> {
+): Promise<Moment | undefined> {
   const { timeline, transport } = ports;
   let sentAt = grantSentAt;
   for (;;) {
@@ -196,29 +208,33 @@ async function confirmed(
     if (elapsedMs(sentAt, now) <= lease.ttlMs / 3) return sentAt;
     const limitMs = Math.min(endsAtMs - now.monotonicMs, leftMs(sentAt, lease.ttlMs, now));
     if (limitMs <= 0) {
-      throw new FencepostError(
-        'TIMED_OUT',
-        `${lease.domain}: the grant came too late to be used, and was given back.`,
-        { outcome: 'not-done' },
-      );
+      throw new ClusterError('TIMED_OUT', `${lease.domain}: the grant came too late to be used, and was given back.`, {
+        outcome: 'not-done',
+      });
     }
     const ref = { domain: lease.domain, token: lease.token };
     const outcome = await abortable(transport.call({ type: 'renew', leases: [ref] }, limitMs), signal);
     if (outcome.type === 'failed') throw outcome.error;
-    if (outcome.answer.results[0]?.type !== 'live') {
-      throw new FencepostError('NOT_GRANTED', `${lease.domain}: the grant was over before it was handed out.`);
-    }
+    if (outcome.answer.results[0]?.type !== 'live') return undefined;
     // An answer that comes after the deadline that there was does not count (S11): the next round gives the grant back.
     if (leftMs(sentAt, lease.ttlMs, timeline.now()) > 0) sentAt = outcome.sentAt;
   }
 }
 
 /** So that the first request id, too, is made with a revision that its client has seen (F6). */
-async function readHeader(ports: AcquirePorts, settings: AcquireSettings, limitMs: number): Promise<void> {
-  const call = { type: 'get', domain: settings.domain, freshness: 'local' } as const;
-  const outcome = await abortable(ports.transport.call(call, limitMs), settings.signal);
-  if (outcome.type === 'failed') {
-    throw new FencepostError(outcome.error.code, outcome.error.message, { outcome: 'not-done', cause: outcome.error });
+async function readHeader(
+  { firstHeader }: AcquirePorts,
+  { domain, signal }: AcquireSettings,
+  limitMs: number,
+  passedMs: () => number,
+): Promise<void> {
+  for (;;) {
+    const read = firstHeader.read(domain, limitMs - passedMs());
+    const outcome = await abortable(read, signal);
+    if (outcome.type === 'answer') return;
+    // A read that another acquire began ends with that one's time, not with ours.
+    if (read.joined && signal?.aborted !== true && passedMs() < limitMs) continue;
+    throw retold(outcome.error, outcome.error.message, { outcome: 'not-done', cause: outcome.error });
   }
 }
 
@@ -244,15 +260,7 @@ async function abortable<C extends Parameters<Transport['call']>[0]>(
 }
 
 function pauseBriefly({ surroundings }: AcquirePorts, { signal }: AcquireSettings): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = surroundings.timers.set(PAUSE_MS * (0.5 + surroundings.random() / 2), end);
-    signal?.addEventListener('abort', end, { once: true });
-  });
+  return pause(surroundings.timers, PAUSE_MS * (0.5 + surroundings.random() / 2), signal);
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {
@@ -262,8 +270,8 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
 /** Why an acquire was given up, as an error. */
 export function abortedError(signal: AbortSignal | undefined): FencepostError {
   const reason: unknown = signal?.reason;
-  if (reason instanceof FencepostError && reason.code === 'CLOSED') return reason;
-  return new FencepostError('ABORTED', 'The acquire was given up by its signal; what it was granted is withdrawn.', {
+  if (reason instanceof ClosedError) return reason;
+  return new AbortedError('The acquire was given up by its signal; what it was granted is withdrawn.', {
     cause: reason,
   });
 }

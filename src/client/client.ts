@@ -5,13 +5,18 @@ import { abortedError, acquire } from './acquire.js';
 import type { AcquirePorts, Granted } from './acquire.js';
 import type { OpenChannel } from './channel.js';
 import { Timeline } from './clock.js';
-import { FencepostError, NotGrantedError } from './errors.js';
+import { ClosedError, NotGrantedError, UnexpectedAnswerError } from './errors.js';
+import type { FencepostError } from './errors.js';
+import { elect } from './elect.js';
+import type { ElectOptions } from './elect.js';
+import { FirstHeader } from './first-header.js';
 import { holdLease } from './lease.js';
 import type { Lease } from './lease.js';
-import { acquireSettings, checkedDomain, checkedLease, checkedNode, clientSettings } from './options.js';
+import { acquireSettings, checkedDomain, checkedLease, checkedNode, checkedSlots, clientSettings } from './options.js';
 import type { AcquireOptions, ClientSettings, ConnectOptions } from './options.js';
 import { Renewer } from './renewer.js';
 import type { Kept, RenewReply } from './renewer.js';
+import { Slots } from './slots.js';
 import type { Surroundings } from './surroundings.js';
 import { Transport } from './transport.js';
 import type { AnswerTo, CallOutcome } from './transport.js';
@@ -51,6 +56,7 @@ export class Client implements AsyncDisposable {
   readonly #background = new Set<Promise<unknown>>();
   readonly #acquiring = new Map<AbortController, Promise<unknown>>();
   readonly #acquirePorts: AcquirePorts;
+  readonly #elections = new Set<AbortController>();
   #closing: Promise<void> | undefined;
 
   /** Use `connect`. */
@@ -68,6 +74,7 @@ export class Client implements AsyncDisposable {
     });
     this.#acquirePorts = {
       transport: this.#transport,
+      firstHeader: new FirstHeader(this.#transport),
       timeline: this.#timeline,
       surroundings,
       holder: this.#settings.holder,
@@ -88,16 +95,17 @@ export class Client implements AsyncDisposable {
    * Acquires the lease of a domain. Throws `NotGrantedError` when another holds it and `waitMs` is over, and
    * {@link FencepostError} when the cluster cannot be asked; then nothing stays granted.
    */
-  async acquire(domain: string, options: AcquireOptions = {}): Promise<Lease> {
-    const outcome = await this.#acquire(domain, options);
-    if (outcome.type === 'held') return outcome.lease;
-    const current = outcome.current === undefined ? undefined : leaseInfo(outcome.current);
-    throw new NotGrantedError(domain, outcome.reason, current, options.waitMs ?? 0);
+  acquire(domain: string, options: AcquireOptions = {}): Promise<Lease> {
+    return this.#acquireOrThrow(domain, options);
   }
 
-  /** As {@link acquire}, but undefined when another holds the domain and `waitMs` is over. */
+  /**
+   * As {@link acquire}, but undefined when it was not granted. Throws `NotGrantedError` only where no repetition can
+   * help: the name is in use with another number of slots.
+   */
   async tryAcquire(domain: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
     const outcome = await this.#acquire(domain, options);
+    if (outcome.type === 'notGranted' && outcome.reason === 'slots_differ') throw notGranted(domain, outcome, options);
     return outcome.type === 'held' ? outcome.lease : undefined;
   }
 
@@ -112,14 +120,56 @@ export class Client implements AsyncDisposable {
   }
 
   /**
+   * For work of which one process at a time is in charge: schedulers, failover controllers. Waits in the domain's queue
+   * for as long as it takes, then calls `lead`; when the lease is lost, campaigns anew, with a new token, once `lead` has
+   * returned. So `lead` never runs twice at once in this process; whether a predecessor elsewhere has stopped, only a
+   * guard can tell.
+   *
+   * `stop`, the second argument of `lead`, aborts when the lease is lost, when `options.signal` aborts or when the client
+   * is closed: `lead` then stops its work and returns, or throws what an aborted operation throws.
+   *
+   * Resolves with what `lead` returns while the lease is held, or after `options.signal` aborted; with undefined when that
+   * signal ended the campaign. Rejects with what `lead` throws for another reason than `stop`, and with a
+   * {@link FencepostError} that no repetition cures; others are told to `options.onRetry` and the campaign goes on. Nothing
+   * is held once it has settled.
+   */
+  async elect<T>(
+    domain: string,
+    options: ElectOptions,
+    lead: (lease: Lease, stop: AbortSignal) => Promise<T> | T,
+  ): Promise<T | undefined> {
+    const close = new AbortController();
+    this.#elections.add(close);
+    if (this.#closing !== undefined) close.abort(new ClosedError('The client was closed.', { outcome: 'not-done' }));
+    try {
+      const acquireLease = (settings: AcquireOptions, retrying: (error: FencepostError) => void): Promise<Lease> =>
+        this.#acquireOrThrow(domain, settings, retrying);
+      return await elect(
+        { surroundings: this.#surroundings, close: close.signal, acquire: acquireLease },
+        options,
+        lead,
+      );
+    } finally {
+      this.#elections.delete(close);
+    }
+  }
+
+  /**
+   * A name with `count` slots (1 to 1 000), each of which one lease can be of: at most `count` holders at once. The first
+   * acquire of the name fixes the number for good. Asks no node.
+   */
+  slots(name: string, count: number): Slots {
+    return new Slots(this, checkedSlots(name, count), count);
+  }
+
+  /**
    * Renews a lease that this client does not keep itself: for tools that were given a token. A worker needs no such
    * call; the leases that it acquired are renewed by themselves.
    */
   async renew(domain: string, token: bigint): Promise<TokenState> {
     const answer = await this.request({ type: 'renew', leases: [checkedLease(domain, token)] });
     const [state] = answer.results;
-    if (state === undefined)
-      throw new FencepostError('UNEXPECTED_ANSWER', 'A renewal of one lease came back without a result.');
+    if (state === undefined) throw new UnexpectedAnswerError('A renewal of one lease came back without a result.');
     return tokenState(state);
   }
 
@@ -205,8 +255,8 @@ export class Client implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const closed = new FencepostError('CLOSED', 'The client was closed.');
-    for (const abort of this.#acquiring.keys()) abort.abort(closed);
+    const closed = new ClosedError('The client was closed.');
+    for (const abort of [...this.#elections, ...this.#acquiring.keys()]) abort.abort(closed);
     const releases = this.#renewer
       .kept()
       .filter((kept) => this.#renewer.release(kept))
@@ -225,10 +275,23 @@ export class Client implements AsyncDisposable {
     this.#transport.close();
   }
 
-  async #acquire(domain: string, options: AcquireOptions): Promise<Held | NotGranted> {
+  async #acquireOrThrow(
+    domain: string,
+    options: AcquireOptions,
+    retrying?: (error: FencepostError) => void,
+  ): Promise<Lease> {
+    const outcome = await this.#acquire(domain, options, retrying);
+    if (outcome.type === 'held') return outcome.lease;
+    throw notGranted(domain, outcome, options);
+  }
+
+  async #acquire(
+    domain: string,
+    options: AcquireOptions,
+    retrying?: (error: FencepostError) => void,
+  ): Promise<Held | NotGranted> {
     const settings = acquireSettings(domain, options);
-    if (this.#closing !== undefined)
-      throw new FencepostError('CLOSED', 'The client was closed.', { outcome: 'not-done' });
+    if (this.#closing !== undefined) throw new ClosedError('The client was closed.', { outcome: 'not-done' });
     const { signal } = settings;
     const abort = new AbortController();
     const pass = (): void => {
@@ -236,7 +299,7 @@ export class Client implements AsyncDisposable {
     };
     if (signal?.aborted === true) pass();
     signal?.addEventListener('abort', pass, { once: true });
-    const work = acquire(this.#acquirePorts, { ...settings, signal: abort.signal });
+    const work = acquire(this.#acquirePorts, { ...settings, signal: abort.signal, retrying });
     this.#acquiring.set(abort, work);
     try {
       const outcome = await work;
@@ -264,18 +327,24 @@ export class Client implements AsyncDisposable {
   }
 
   async #sendRelease(kept: Kept): Promise<void> {
-    const timeoutMs = Math.min(kept.ttlMs, this.#settings.callTimeoutMs);
-    await this.#transport.call({ type: 'release', lease: kept.ref }, timeoutMs).result;
+    const call = { type: 'release', lease: kept.ref } as const;
+    const waitedMs = Math.min(kept.ttlMs, this.#settings.callTimeoutMs);
+    const outcome = await this.#transport.call(call, waitedMs).result;
+    if (outcome.type === 'answer' || !outcome.error.retryable || waitedMs === kept.ttlMs) return;
+    // Nobody waits for it any longer, but the next holder does, until the lease has ended by itself.
+    this.#acquirePorts.background(this.#transport.call(call, kept.ttlMs - waitedMs).result);
   }
 
   async #renewOnce(leases: readonly LeaseRef[], timeoutMs: number): Promise<RenewReply> {
     const outcome = await this.#transport.once({ type: 'renew', leases }, timeoutMs).result;
-    if (outcome.type === 'failed') return { type: 'failed', retryDelayMs: 0 };
+    if (outcome.type === 'failed') return { type: 'failed' };
     const { results } = outcome.answer;
-    return results.length === leases.length
-      ? { type: 'answer', sentAt: outcome.sentAt, results }
-      : { type: 'failed', retryDelayMs: 0 };
+    return results.length === leases.length ? { type: 'answer', sentAt: outcome.sentAt, results } : { type: 'failed' };
   }
+}
+
+function notGranted(domain: string, { reason, current }: NotGranted, { waitMs = 0 }: AcquireOptions): NotGrantedError {
+  return new NotGrantedError(domain, reason, current === undefined ? undefined : leaseInfo(current), waitMs);
 }
 
 /** A failure of this work is a defect of the package, and must not be swallowed. */

@@ -8,7 +8,7 @@ import type { NodeId } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
 import type { Channel } from './channel.js';
-import { FencepostError } from './errors.js';
+import { OldClusterError } from './errors.js';
 
 /** One configured endpoint. Only {@link Endpoints} writes to it. */
 export interface Endpoint {
@@ -81,13 +81,12 @@ export class Endpoints {
    * The endpoint answered with this header. Returns an error, and learns nothing, when the header is of another
    * incarnation than one that was seen and of a lower revision: of a history that was left behind (design 9).
    */
-  learn(endpoint: Endpoint, header: Header, nowMs: number): FencepostError | undefined {
+  learn(endpoint: Endpoint, header: Header, nowMs: number): OldClusterError | undefined {
     if (header.incarnation !== '') {
       const other = this.#incarnation !== '' && header.incarnation !== this.#incarnation;
       if (other && header.revision < this.#revision) {
         this.#avoid(endpoint, nowMs + AVOID_OLD_MS);
-        return new FencepostError(
-          'OLD_CLUSTER',
+        return new OldClusterError(
           `${endpoint.address} (node ${header.node}) is of incarnation ${header.incarnation} at revision ${header.revision}, ` +
             `older than revision ${this.#revision} of incarnation ${this.#incarnation}, which this client has seen. ` +
             'Its answer is not used: stop that node, or take it out of the endpoints.',

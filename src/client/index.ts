@@ -14,8 +14,22 @@ export function connect(options: ConnectOptions): Client {
 
 export type { Freshness } from '../base/api.js';
 export type { Client, NodeStatus } from './client.js';
-export { FencepostError, LeaseLostError, NotGrantedError } from './errors.js';
-export type { ErrorCode } from './errors.js';
+export type { ElectOptions } from './elect.js';
+export type { ErrorCode } from './error-codes.js';
+export {
+  AbortedError,
+  ClosedError,
+  ClusterError,
+  FencepostError,
+  InvalidOptionsError,
+  LeaseLostError,
+  NotGrantedError,
+  OldClusterError,
+  UnexpectedAnswerError,
+  UnreachableError,
+} from './errors.js';
+export type { ErrorDetails } from './errors.js';
 export type { Lease } from './lease.js';
 export type { AcquireOptions, ConnectOptions } from './options.js';
+export type { SlotOptions, Slots } from './slots.js';
 export type { DomainInfo, DomainSummary, EndInfo, LeaseInfo, TokenState, WaiterInfo } from './views.js';

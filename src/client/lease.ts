@@ -30,9 +30,15 @@ export interface Lease extends LeaseInfo, AsyncDisposable {
   /** True while the state is `held`. Reads the clocks now. */
   isHeld(): boolean;
   /**
+   * Milliseconds until the safe deadline, if no further renewal is confirmed: how long work may still go on. 0 when lost
+   * or released. Reads the clocks now; in `jeopardy` it is no promise.
+   */
+  leftMs(): number;
+  /**
    * Ends the lease, so that the next one gets the domain at once. Call it when the work is done and not before; a
-   * repeated call, or one for a lost lease, does nothing. Never rejects: when no node can be reached in time, the lease
-   * ends by itself one TTL after its last renewal.
+   * repeated call, or one for a lost lease, does nothing. Never rejects, and takes at most `callTimeoutMs`: when no node
+   * can be reached for so long, it is tried on in the background until the lease has ended by itself, one TTL after its
+   * last renewal.
    */
   release(): Promise<void>;
 }
@@ -67,6 +73,7 @@ export function holdLease(ports: LeasePorts, granted: Granted): Lease {
       return ports.renewer.look(kept).type;
     },
     isHeld: () => ports.renewer.look(kept).type === 'held',
+    leftMs: () => ports.renewer.leftMs(kept),
     release() {
       releasing ??= ports.renewer.release(kept) ? ports.sendRelease(kept) : Promise.resolve();
       return releasing;

@@ -16,7 +16,8 @@ import {
 } from '../base/limits.js';
 import type { Revision } from '../base/revision.js';
 import { utf8Length } from '../base/utf8.js';
-import { FencepostError } from './errors.js';
+import { InvalidOptionsError } from './errors.js';
+import type { FencepostError } from './errors.js';
 
 /** For {@link connect}. */
 export interface ConnectOptions {
@@ -81,6 +82,8 @@ export interface AcquireSettings {
   readonly slots: number;
   readonly metadata: Metadata;
   readonly signal: AbortSignal | undefined;
+  /** Told of each failure after which a waiting acquire asks again by itself. */
+  readonly retrying?: ((error: FencepostError) => void) | undefined;
 }
 
 const MAX_ENDPOINTS = 100;
@@ -138,6 +141,11 @@ export function acquireSettings(domain: string, options: AcquireOptions): Acquir
   return { domain: domain as Domain, ttlMs, waitMs, coolDownMs, slots, metadata: pairs, signal };
 }
 
+/** Checks a name with slots, and their number. */
+export function checkedSlots(name: string, count: number): Domain {
+  return acquireSettings(name, { slots: count }).domain;
+}
+
 /** Checks what a lease may be of: a domain, or a slot. */
 export function checkedDomain(domain: string): Domain {
   refuse('call', domainFaults(domain, leasedDomainFault));
@@ -170,7 +178,7 @@ function domainFaults(domain: string, faultOf: (text: string) => string | undefi
 }
 
 function refuse(what: string, faults: readonly string[]): void {
-  if (faults.length > 0) throw new FencepostError('INVALID_OPTIONS', `${what}: ${faults.join('; ')}.`);
+  if (faults.length > 0) throw new InvalidOptionsError(`${what}: ${faults.join('; ')}.`);
 }
 
 function isInteger(value: unknown, least: number, greatest: number): boolean {

@@ -15,8 +15,8 @@ import type { Timers } from './surroundings.js';
 export type RenewReply =
   /** As many results as leases, in order; `sentAt` is from before the call was sent. */
   | { readonly type: 'answer'; readonly sentAt: Moment; readonly results: readonly LeaseState[] }
-  /** Unknown whether it was renewed; the node is to be avoided next time. `retryDelayMs` is what the node asked for, 0 if nothing. */
-  | { readonly type: 'failed'; readonly retryDelayMs: number };
+  /** Unknown whether it was renewed; the node is to be avoided next time. */
+  | { readonly type: 'failed' };
 
 /** What the loop needs. */
 export interface RenewerPorts {
@@ -93,6 +93,13 @@ export class Renewer {
     const now = this.#ports.timeline.now();
     this.#input(kept, { type: 'looked', now, lateMs: this.#lateMs(now) }, now);
     return kept.state;
+  }
+
+  /** Milliseconds from now to the safe deadline; 0 when the lease is over. May find that it is lost, as {@link look}. */
+  leftMs(kept: Kept): number {
+    const state = this.look(kept);
+    if (state.type !== 'held' && state.type !== 'jeopardy') return 0;
+    return Math.max(0, leftMs(state.sentAt, kept.ttlMs, this.#ports.timeline.now()));
   }
 
   /** The holder gives the lease back: it is not renewed again. False when it was over already, then nothing is to be sent. */
@@ -202,7 +209,7 @@ export class Renewer {
           this.#input(kept, { type: 'looked', now, lateMs: 0 }, now);
           if (!ours) break;
           kept.failures++;
-          kept.dueAtMs = now.monotonicMs + Math.max(this.#backoffMs(kept.failures), reply.retryDelayMs);
+          kept.dueAtMs = now.monotonicMs + this.#backoffMs(kept.failures);
           break;
       }
     }

@@ -10,7 +10,8 @@ import type { OpenChannel, Reply } from './channel.js';
 import type { Moment, Timeline } from './clock.js';
 import { Endpoints } from './endpoints.js';
 import type { Endpoint } from './endpoints.js';
-import { FencepostError, errorOf } from './errors.js';
+import { ClosedError, errorOf, retold, UnexpectedAnswerError, UnreachableError } from './errors.js';
+import type { FencepostError } from './errors.js';
 import type { Timers } from './surroundings.js';
 
 /** The answer that belongs to a call. */
@@ -250,10 +251,7 @@ export class Transport {
         if (answers(call, answer)) {
           return { type: 'answer', answer, header, sentAt, version, earlierUnknown: false };
         }
-        const error = new FencepostError(
-          'UNEXPECTED_ANSWER',
-          `${endpoint.address} answered ${call.type} with ${answer.type}.`,
-        );
+        const error = new UnexpectedAnswerError(`${endpoint.address} answered ${call.type} with ${answer.type}.`);
         return { type: 'stop', error, revision: ZERO_REVISION };
       }
       case 'failure': {
@@ -268,13 +266,13 @@ export class Transport {
       case 'silent': {
         this.#endpoints.silent(endpoint, nowMs);
         const outcome = reply.reached ? 'unknown' : 'not-done';
-        const error = new FencepostError('UNREACHABLE', `${endpoint.address}: ${reply.why}`, { outcome });
+        const error = new UnreachableError(`${endpoint.address}: ${reply.why}`, { outcome });
         const repeat = !reply.reached || mayRepeat(call);
         return { type: repeat ? 'retry' : 'stop', error, revision: ZERO_REVISION, delayMs: 0 };
       }
       case 'foreign': {
         this.#endpoints.silent(endpoint, nowMs);
-        const error = new FencepostError('UNEXPECTED_ANSWER', `${endpoint.address}: ${reply.why}.`);
+        const error = new UnexpectedAnswerError(`${endpoint.address}: ${reply.why}.`);
         return { type: mayRepeat(call) ? 'retry' : 'stop', error, revision: ZERO_REVISION, delayMs: 0 };
       }
     }
@@ -321,19 +319,17 @@ function failed(error: FencepostError): Failed {
 
 /** One error for the silences of all endpoints that were asked. */
 function noAnswer(silence: ReadonlyMap<Endpoint, string>, last: FencepostError): FencepostError {
-  return new FencepostError(last.code, `no node answered (${[...silence.values()].join('; ')})`, {
+  return retold(last, `no node answered (${[...silence.values()].join('; ')})`, {
     outcome: last.outcome,
   });
 }
 
 function asUnknown(error: FencepostError): FencepostError {
-  return error.outcome === 'unknown'
-    ? error
-    : new FencepostError(error.code, error.message, { outcome: 'unknown', cause: error });
+  return error.outcome === 'unknown' ? error : retold(error, error.message, { outcome: 'unknown', cause: error });
 }
 
 function closedError(): FencepostError {
-  return new FencepostError('CLOSED', 'The client was closed.');
+  return new ClosedError('The client was closed.');
 }
 
 function answers<C extends Call>(call: C, answer: Answer): answer is AnswerTo<C> {

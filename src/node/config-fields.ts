@@ -1,5 +1,6 @@
 /** Each setting of a node: what it may be, what it is when nobody says, and its names in the file, environment and flags. */
 import { z } from 'zod';
+import { prefixFault } from '../base/domain.js';
 import { isNodeId, type NodeId } from '../base/ids.js';
 import {
   DEFAULT_TTL_MS,
@@ -7,7 +8,12 @@ import {
   ELECTION_MAX_MS,
   ELECTION_MIN_MS,
   HEARTBEAT_MS,
+  MAX_LEASES_PER_PRINCIPAL,
+  MAX_PREFIX_QUOTAS,
+  MAX_QUEUE,
+  MAX_QUOTA,
   MAX_TTL_MS,
+  MAX_WAITERS_PER_PRINCIPAL,
   TICK_MS,
 } from '../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../base/revision.js';
@@ -15,7 +21,7 @@ import { parseAddress } from '../base/address.js';
 import type { NodeConfig } from './config.js';
 
 /** How a text from the environment or a flag becomes a value. */
-export type Kind = 'text' | 'integer' | 'boolean' | 'members';
+export type Kind = 'text' | 'integer' | 'boolean' | 'members' | 'quotas';
 
 /** One setting. */
 export interface Field<T> {
@@ -63,6 +69,20 @@ const members = z
   )
   .min(1, { error: 'must name at least one member, this node itself' })
   .max(7, { error: 'must name at most 7 members: more make every grant slower and nothing safer' });
+const prefix = z.custom<string>((value) => typeof value === 'string' && prefixFault(value) === undefined, {
+  error: 'must be the beginning of a domain: 1–255 bytes of [A-Za-z0-9._~:@+=-] with single slashes between segments',
+});
+const prefixQuotas = z
+  .array(
+    z.strictObject(
+      { prefix, leases: integer(0, MAX_QUOTA), waiters: integer(0, MAX_QUOTA) },
+      { error: 'must be {"prefix": …, "leases": …, "waiters": …} and nothing else' },
+    ),
+    { error: 'must be a list of {"prefix": …, "leases": …, "waiters": …}' },
+  )
+  .max(MAX_PREFIX_QUOTAS, {
+    error: `must have at most ${MAX_PREFIX_QUOTAS} prefixes: every lease is held against each`,
+  });
 const nonEmpty = z.string({ error: 'must be a text' }).min(1, { error: 'must not be empty' });
 
 /** All settings; `NodeConfig` documents what each does. */
@@ -148,11 +168,47 @@ export const FIELDS: { readonly [K in keyof NodeConfig]: Field<NodeConfig[K]> } 
     fallback: DEFAULT_TTL_MS,
     about: 'TTL of a lease whose client names none',
   },
+  queueLimit: {
+    kind: 'integer',
+    schema: integer(0, MAX_QUOTA),
+    fallback: MAX_QUEUE,
+    about: 'when forming: requests that may wait for one domain',
+  },
+  leasesPerPrincipal: {
+    kind: 'integer',
+    schema: integer(1, MAX_QUOTA),
+    fallback: MAX_LEASES_PER_PRINCIPAL,
+    about: 'when forming: leases that one principal (an address, or a certificate) may hold',
+  },
+  waitersPerPrincipal: {
+    kind: 'integer',
+    schema: integer(0, MAX_QUOTA),
+    fallback: MAX_WAITERS_PER_PRINCIPAL,
+    about: 'when forming: requests of one principal that may wait',
+  },
+  prefixQuotas: {
+    kind: 'quotas',
+    schema: prefixQuotas,
+    fallback: [],
+    about: 'when forming: what all together may have below a prefix, as PREFIX=LEASES/WAITERS,…',
+  },
   logLevel: {
     kind: 'text',
     schema: z.enum(['info', 'warn', 'error'], { error: 'must be info, warn or error' }),
     fallback: 'info',
     about: 'least level that is logged; audit lines always are',
+  },
+  auditGrants: {
+    kind: 'boolean',
+    schema: boolean,
+    fallback: false,
+    about: 'write an audit line for each grant, too; for losses and forced releases there always is one',
+  },
+  auditReleases: {
+    kind: 'boolean',
+    schema: boolean,
+    fallback: false,
+    about: 'write an audit line for each release and withdrawal, too',
   },
 };
 
@@ -182,6 +238,14 @@ export function readText(kind: Kind, text: string): unknown {
       return text.split(',').map((part) => {
         const at = part.indexOf('=');
         return at < 0 ? part.trim() : { nodeId: part.slice(0, at).trim(), peerAddress: part.slice(at + 1).trim() };
+      });
+    case 'quotas':
+      return text.split(',').map((part) => {
+        // A prefix may have = and / itself: the numbers stand behind the last ones.
+        const [, prefixText, leases, waiters] = /^(.*)=(\d+)\/(\d+)$/.exec(part.trim()) ?? [];
+        return prefixText === undefined
+          ? part
+          : { prefix: prefixText, leases: Number(leases), waiters: Number(waiters) };
       });
   }
 }

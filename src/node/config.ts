@@ -1,6 +1,7 @@
 /** The settings of a node. `load-config.ts` reads them, `config-fields.ts` says what each may be. */
 import type { NodeId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
+import type { PrefixQuota } from '../lease/types.js';
 import type { LogLevel } from './log.js';
 
 /** An initial member as every member's configuration names it. */
@@ -44,6 +45,21 @@ export interface NodeConfig {
   readonly electionMaxMs: number;
   /** TTL in milliseconds of a lease whose client names none: from three times `electionMaxMs`, the least that a client may ask for, to a day. Default 15 000. */
   readonly defaultTtlMs: number;
+  /**
+   * When forming: requests that may wait for one domain, 0–1 000 000 000; the first of the limits that all members share.
+   * Later it changes nothing, and a member that has others than the cluster says so. Default 1 000.
+   */
+  readonly queueLimit: number;
+  /** When forming: leases that one principal may hold, 1–1 000 000 000. Default 1 000 000. */
+  readonly leasesPerPrincipal: number;
+  /** When forming: requests of one principal that may wait, 0–1 000 000 000. Default 100 000. */
+  readonly waitersPerPrincipal: number;
+  /** When forming: what all principals together may have below a prefix; at most 100, each 0–1 000 000 000. Default none. */
+  readonly prefixQuotas: readonly PrefixQuota[];
   /** Least level that is logged; audit lines always are. Default info. */
   readonly logLevel: LogLevel;
+  /** Whether this node, while it leads, writes an audit line for each grant. Default false. */
+  readonly auditGrants: boolean;
+  /** Whether this node, while it leads, writes an audit line for each release and withdrawal. Default false. */
+  readonly auditReleases: boolean;
 }

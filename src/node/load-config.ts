@@ -148,6 +148,9 @@ function checkRelations(valid: Valid, faults: string[]): void {
     );
   checkMembers(valid, faults);
   checkListeners(valid, faults);
+  const prefixes = (valid.prefixQuotas ?? []).map(({ prefix }) => prefix);
+  for (const prefix of new Set(prefixes.filter((each, at) => prefixes.indexOf(each) !== at)))
+    faults.push(`prefixQuotas names ${prefix} twice`);
 }
 
 function checkMembers({ members, nodeId }: Valid, faults: string[]): void {

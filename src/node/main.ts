@@ -45,6 +45,7 @@ export async function runNode(config: NodeConfig): Promise<number> {
           stack: ending.error.stack ?? '',
         },
       );
+      log.flushNow();
       process.exit(EXIT[ending.type]);
     }
     finish(ending);
@@ -53,6 +54,7 @@ export async function runNode(config: NodeConfig): Promise<number> {
   log.info('starting', {
     ...config,
     members: config.members.map(({ nodeId, peerAddress }) => `${nodeId}=${peerAddress}`).join(','),
+    prefixQuotas: config.prefixQuotas.map((each) => `${each.prefix}=${each.leases}/${each.waiters}`).join(','),
   });
   const stop = (): void => {
     node.stop();
@@ -70,6 +72,7 @@ export async function runNode(config: NodeConfig): Promise<number> {
     const ending = await ended;
     if (ending.type === 'refused') log.error(ending.message);
     else log.info('stopped');
+    await log.flush();
     // Open sockets of a refused node must not keep the process.
     if (ending.type === 'refused') process.exit(EXIT.refused);
     return EXIT.stopped;

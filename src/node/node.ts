@@ -21,19 +21,16 @@ import {
   STATE_LIMITS,
   WAITER_GRACE_MS,
 } from '../base/limits.js';
+import type { StateLimits } from '../lease/types.js';
 import { createForming, FORMAT } from '../replica/forming.js';
+import { limitsAlarm } from '../replica/limits.js';
 import type { Store } from '../replica/ports.js';
 import { createReplica } from '../replica/replica.js';
-import type { Event, Genesis, Hello, ReplicaOptions, Time } from '../replica/types.js';
+import type { Event, Genesis, Hello, ReplicaOptions } from '../replica/types.js';
 import { CallTable } from '../server/call-table.js';
 import { createClientServer } from '../server/client-server.js';
 import type { ClientServer } from '../server/client-server.js';
-import { storeGenesis } from '../storage/begin.js';
-import { inspectDirectory, prepareDirectory } from '../storage/directory.js';
-import { diskFree } from '../storage/free-space.js';
-import { openStore } from '../storage/open.js';
 import { DirectoryRefused } from '../storage/refused.js';
-import { createTransport } from '../transport/transport.js';
 import type { Transport } from '../transport/transport.js';
 import { commandCodec } from '../wire/command.js';
 import type { NodeConfig } from './config.js';
@@ -41,6 +38,8 @@ import { createExecutor } from './executor.js';
 import type { Executor } from './executor.js';
 import { FormingDriver } from './forming.js';
 import type { Log } from './log.js';
+import { systemPorts } from './ports.js';
+import type { NodePorts } from './ports.js';
 import { startTicker } from './ticker.js';
 import { UsageFaults } from './usage-faults.js';
 
@@ -63,6 +62,7 @@ export class Node {
   readonly #config: NodeConfig;
   readonly #log: Log;
   readonly #end: (ending: Ending) => void;
+  readonly #ports: NodePorts;
   readonly #boot = hexId() as BootId;
   readonly #calls = new CallTable();
   readonly #server: ClientServer;
@@ -76,10 +76,20 @@ export class Node {
   /** What is being opened: a stop waits for it, or ports and directory would be taken after they were given back. */
   #opening: Promise<void> = Promise.resolve();
   #stopping = false;
+  /** The executor carries out nothing any more. */
+  #failed = false;
+  #clientPort: number | undefined;
 
   /** `end` is called once. `version` is shown by status. */
-  constructor(config: NodeConfig, version: string, log: Log, end: (ending: Ending) => void) {
+  constructor(
+    config: NodeConfig,
+    version: string,
+    log: Log,
+    end: (ending: Ending) => void,
+    ports: NodePorts = systemPorts,
+  ) {
     this.#config = config;
+    this.#ports = ports;
     this.#log = log;
     let ended = false;
     this.#end = (ending) => {
@@ -97,7 +107,7 @@ export class Node {
         else log.error('a call failed in an unexpected way', { error: String(error) });
       },
     );
-    this.#transport = createTransport({
+    this.#transport = ports.createTransport({
       node,
       peers: addressesOf(config),
       bind: config.peerAddress,
@@ -134,12 +144,18 @@ export class Node {
   async #open(): Promise<void> {
     const { dataDir: path, cluster, nodeId: node } = this.#config;
     const expected = { cluster, node };
-    const found = await inspectDirectory(path, expected);
+    const found = await this.#ports.inspectDirectory(path, expected);
     await this.#listen();
-    if (found.type === 'member') this.#store = await openStore(path, expected);
-    this.#directory = found.type === 'member' ? found.identity.directory : await prepareDirectory(path, expected);
+    if (found.type === 'member') this.#store = await this.#ports.openStore(path, expected);
+    this.#directory =
+      found.type === 'member' ? found.identity.directory : await this.#ports.prepareDirectory(path, expected);
     this.#forming = this.#form(this.#directory, this.#store?.loaded.genesis);
     this.#forming.start();
+  }
+
+  /** The port at which clients are served; undefined before it is bound. */
+  get clientPort(): number | undefined {
+    return this.#clientPort;
   }
 
   /** Hands over, answers what it took, closes. The ending is `stopped`. */
@@ -148,12 +164,14 @@ export class Node {
     this.#stopping = true;
     this.#log.info('stopping');
     this.#server.setServing(false);
-    if (this.#executor === undefined) this.#close();
+    if (this.#executor === undefined || this.#failed) this.#close();
     else this.#executor.dispatch({ type: 'stop' });
   }
 
   async #listen(): Promise<void> {
     const results = await Promise.allSettled([this.#server.listen(), this.#transport.listen()]);
+    const [clients] = results;
+    if (clients.status === 'fulfilled') this.#clientPort = clients.value;
     const faults = results.flatMap((result) => (result.status === 'rejected' ? [textOf(result.reason)] : []));
     if (faults.length === 0) return;
     await Promise.all([this.#server.close(0), this.#transport.close()]);
@@ -170,17 +188,17 @@ export class Node {
       form,
       floor: floor === 0 ? undefined : floor,
       holdMs,
-      limits: STATE_LIMITS,
+      limits: limitsOf(this.#config),
       incarnation: hexId() as Incarnation,
       genesis,
     });
     return new FormingDriver(forming, {
-      time,
+      time: this.#ports.time,
       ask: (to, request, timeoutMs) => this.#transport.ask(to, request, timeoutMs),
       store: (record) => {
         const accept = async (): Promise<void> => {
-          await storeGenesis(dataDir, record, directory);
-          this.#store = await openStore(dataDir, { cluster, node });
+          await this.#ports.storeGenesis(dataDir, record, directory);
+          this.#store = await this.#ports.openStore(dataDir, { cluster, node });
         };
         this.#opening = accept();
         return this.#opening;
@@ -207,18 +225,21 @@ export class Node {
     const { cluster, nodeId: node, tickMs } = this.#config;
     this.#waitingFor = [];
     this.#warnOfMembers(genesis);
+    const otherLimits = limitsAlarm(limitsOf(this.#config), store.loaded.summary.limits);
+    if (otherLimits !== undefined) this.#log.warn(otherLimits);
     const replica = createReplica(this.#replicaOptions(directory), commandCodec, store.loaded);
     const executor = createExecutor(replica, {
       store,
       peers: this.#transport,
       clients: this.#calls,
-      time,
+      time: this.#ports.time,
       schedule: (turn) => {
         setImmediate(turn);
       },
       observer: {
-        log: ({ level, message, fields }) => {
-          this.#log[level](message, fields);
+        log: ({ level, message, fields, detail }) => {
+          if (level === 'audit') this.#log.audit(message, fields, detail);
+          else this.#log[level](message, fields);
         },
         serving: ({ serving, leader }) => {
           this.#log.info(serving ? 'serving' : 'not serving', leader === undefined ? {} : { leader });
@@ -228,6 +249,7 @@ export class Node {
           this.#close();
         },
         failed: (cause, error) => {
+          this.#failed = true;
           this.#end({ type: cause === 'disk' ? 'disk' : 'defect', error });
         },
       },
@@ -246,6 +268,7 @@ export class Node {
     };
     this.#transport.activate(hello);
     this.#calls.attach(dispatch);
+    this.#ports.runs(replica, dispatch);
     this.#timers.push(
       startTicker(tickMs, () => performance.now(), dispatch),
       this.#watchDisk(dispatch),
@@ -267,7 +290,7 @@ export class Node {
 
   #watchDisk(dispatch: (event: Event) => void): () => void {
     const look = (): void => {
-      diskFree(this.#config.dataDir).then(
+      this.#ports.diskFree(this.#config.dataDir).then(
         (bytes) => {
           dispatch({ type: 'diskFree', bytes });
         },
@@ -301,6 +324,7 @@ export class Node {
 
   #replicaOptions(directory: DirectoryId): ReplicaOptions {
     const { nodeId: node, heartbeatMs, electionMinMs, electionMaxMs, tickMs, diskFloorBytes } = this.#config;
+    const { auditGrants, auditReleases } = this.#config;
     return {
       self: { node, directory },
       addresses: addressesOf(this.#config),
@@ -320,13 +344,12 @@ export class Node {
       logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
       maxHeldCalls: MAX_HELD_CALLS,
       waiterGraceMs: WAITER_GRACE_MS,
+      limits: limitsOf(this.#config),
+      auditGrants,
+      auditReleases,
       seed: randomBytes(4).readUInt32LE(),
     };
   }
-}
-
-function time(): Time {
-  return { nowMs: performance.now(), unixMs: Date.now() };
 }
 
 function hexId(): string {
@@ -335,6 +358,11 @@ function hexId(): string {
 
 function addressesOf({ members }: NodeConfig): ReplicaOptions['addresses'] {
   return members.map(({ nodeId, peerAddress }) => ({ node: nodeId, peerAddress }));
+}
+
+/** The limits with which a new history of this configuration begins. */
+function limitsOf({ queueLimit, leasesPerPrincipal, waitersPerPrincipal, prefixQuotas }: NodeConfig): StateLimits {
+  return { ...STATE_LIMITS, queue: queueLimit, leasesPerPrincipal, waitersPerPrincipal, prefixes: prefixQuotas };
 }
 
 function textOf(error: unknown): string {

@@ -3,10 +3,10 @@ import { assert } from '../base/assert.js';
 import { revisionAt } from '../base/revision.js';
 import { apply } from '../lease/apply.js';
 import { createState } from '../lease/load.js';
-import type { Command } from '../lease/commands.js';
 import type { Applied } from '../lease/types.js';
 import { entriesBetween, step } from '../raft/raft.js';
 import type { Entry, SnapshotMeta } from '../raft/types.js';
+import { audit } from './audit.js';
 import { leaderTtl, startTiming, stopTiming } from './clock.js';
 import { entryApplied, resetCuts } from './cuts.js';
 import { settleCoolDowns } from './cooling.js';
@@ -66,7 +66,7 @@ function applyEntry(context: Context, entry: Entry): void {
     assert(entry.kind === 'noop', `the first entry of term ${entry.term} is a ${entry.kind}`);
     becomeReady(context, leadership);
   }
-  audit(context, command, applied);
+  audit(context, command, applied, revision);
 }
 
 function takePending(leadership: Leadership | undefined, entry: Entry): PendingEntry | undefined {
@@ -114,21 +114,4 @@ function watchSeen(context: Context, pending: PendingEntry): void {
     'members may have been rolled back to copies (replace them), or the client still speaks of a cluster from before a restore';
   context.alarms.set('seen', text);
   log(context, 'error', text);
-}
-
-function audit(context: Context, command: Command | undefined, applied: Applied): void {
-  for (const { lease, reason } of applied.ended) {
-    if (reason === 'expired') {
-      log(context, 'audit', 'lease expired', { domain: lease.domain, token: lease.token, holder: lease.holder });
-    } else if (reason === 'force_released' && command?.type === 'forceRelease') {
-      const { by, note } = command;
-      log(context, 'audit', 'lease force-released', {
-        domain: lease.domain,
-        token: lease.token,
-        holder: lease.holder,
-        by,
-        note,
-      });
-    }
-  }
 }

@@ -14,7 +14,7 @@ export interface Timed {
   readonly domain: Domain;
   readonly token: Revision;
   readonly ttlMs: number;
-  /** Expiry if no renewal comes. Only ever moves later. */
+  /** Expiry if no renewal comes. Only ever moves later, but for {@link endTime}. */
   deadline: number;
   /** Arrival of the last renewal, or this leader's start. */
   renewedAt: number;
@@ -104,6 +104,17 @@ export function expireIgnored(clock: ExpiryClock, timed: Timed, now: number): ((
   timed.expiring = undefined;
   enqueue(clock, timed, now);
   return waiting;
+}
+
+/**
+ * The lease's time is over at `now`, as if its holder had been silent for all of it. Nothing in the product asks for
+ * that; `fencepost/testing` does. An Expire that is open already stays as it is.
+ */
+export function endTime(clock: ExpiryClock, timed: Timed, now: number): void {
+  if (timed.expiring !== undefined) return;
+  timed.deadline = now;
+  clock.queue = clock.queue.filter((each) => each !== timed).sort((left, right) => left.queuedAt - right.queuedAt);
+  enqueue(clock, timed, now);
 }
 
 /** What is due now. */

@@ -19,6 +19,7 @@ import { commitIndex, followers, lastIndex, leaderOf, roleName, stableIndex } fr
 import type { Context } from './state.js';
 import type { CallResult } from './types.js';
 import { coolDownLeftMs } from './cooling.js';
+import { limitsAlarm } from './limits.js';
 import { leaseState, leaseView, waiterView } from './views.js';
 
 /** The answer, or undefined when the call has to go to the leader. */
@@ -102,7 +103,7 @@ function status(context: Context): GetStatusAnswer {
     committedRevision: revisionAt(history, commitIndex(raft)),
     appliedRevision: revisionAt(history, context.applied),
     members: members(context),
-    alarms: [...context.alarms.values(), ...holdAlarm(context)],
+    alarms: [...context.alarms.values(), ...holdAlarm(context), ...otherLimits(context)],
   };
 }
 
@@ -113,6 +114,11 @@ function holdAlarm({ lease, leadership, genesis, time }: Context): readonly stri
   return [
     `nothing is granted for ${left} ms more: the history was begun with a hold, because holders of an earlier one may live`,
   ];
+}
+
+function otherLimits({ options, lease }: Context): readonly string[] {
+  const alarm = limitsAlarm(options.limits, lease.limits);
+  return alarm === undefined ? [] : [alarm];
 }
 
 function members(context: Context): MemberView[] {

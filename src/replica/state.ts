@@ -13,7 +13,7 @@ import type { Member, SnapshotMeta } from '../raft/types.js';
 import type { ExpiryClock, Timed } from './clock.js';
 import type { Due, DueList } from './due.js';
 import type { CommandCodec } from './ports.js';
-import type { CallId, CallResult, Effect, Genesis, Principal, ReplicaOptions, Time } from './types.js';
+import type { CallId, CallResult, Effect, Genesis, LogFields, Principal, ReplicaOptions, Time } from './types.js';
 
 /** A client's call that this node took, until it is answered (design 8, "any node takes any call"). */
 export interface EntryCall extends Due {
@@ -243,11 +243,6 @@ export function failed(failure: Failure): { readonly type: 'failure'; readonly f
 }
 
 /** Puts a line into the log. */
-export function log(
-  context: Context,
-  level: 'info' | 'warn' | 'error' | 'audit',
-  message: string,
-  fields: Readonly<Record<string, string | number>> = {},
-): void {
-  context.out.push({ type: 'log', level, message, fields });
+export function log(context: Context, level: 'info' | 'warn' | 'error', message: string, fields: LogFields = {}): void {
+  context.out.push({ type: 'log', level, message, fields, detail: false });
 }

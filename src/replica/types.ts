@@ -163,6 +163,9 @@ export interface Principal {
   readonly authenticated: boolean;
 }
 
+/** What a line of the log carries besides its message. */
+export type LogFields = Readonly<Record<string, string | number>>;
+
 /** What the caller does, in order. */
 export type Effect =
   | { readonly type: 'send'; readonly message: Message }
@@ -195,12 +198,14 @@ export type Effect =
   | { readonly type: 'chunksDone'; readonly from: Member; readonly request: number }
   /** Whether this node can serve: it knows a leader and follows it. For health. */
   | { readonly type: 'serving'; readonly serving: boolean; readonly leader: NodeId | undefined }
-  /** A line for the log. `audit` lines are about losses and forced releases. */
+  /** A line for the log. `audit` lines say who lost what; see `audit.ts`. */
   | {
       readonly type: 'log';
       readonly level: 'info' | 'warn' | 'error' | 'audit';
       readonly message: string;
-      readonly fields: Readonly<Record<string, string | number>>;
+      readonly fields: LogFields;
+      /** Of an audit line: dropped before others are, when there are more than are read. */
+      readonly detail: boolean;
     }
   /** Answer to `stop`: nothing is under way any more. */
   | { readonly type: 'stopped' };
@@ -246,5 +251,10 @@ export interface ReplicaOptions {
   readonly logKeepTransferBytes: number;
   readonly maxHeldCalls: number;
   readonly waiterGraceMs: number;
+  /** What this member is configured with; the state says what counts. */
+  readonly limits: StateLimits;
+  /** Audit lines for grants, and for releases and withdrawals; those for losses there are always. */
+  readonly auditGrants: boolean;
+  readonly auditReleases: boolean;
   readonly seed: number;
 }

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../../src/base/errors.js';
+import { markdownTable } from '../support/markdown.js';
 
 const README = fileURLToPath(new URL('../../README.md', import.meta.url));
 const CODES: Readonly<Record<number, string>> = {
@@ -15,7 +16,6 @@ const CODES: Readonly<Record<number, string>> = {
 };
 const BETWEEN = /(<!-- errors:.*?-->\n)(.*?)(<!-- \/errors -->)/s;
 
-/** The table as Markdown; the columns are as wide as prettier makes them. */
 function errorTable(): string {
   const rows = Object.entries(ERRORS).map(([reason, { code, retryable, outcome, remedy }]) => [
     `\`${reason}\``,
@@ -24,12 +24,7 @@ function errorTable(): string {
     outcome,
     remedy,
   ]);
-  const all = [['reason', 'gRPC code', 'retry', 'outcome', 'what to do'], ...rows];
-  const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? [];
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`;
-  const [head = [], ...body] = all;
-  return `\n${[line(head), `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...body.map(line)].join('\n')}\n\n`;
+  return markdownTable([['reason', 'gRPC code', 'retry', 'outcome', 'what to do'], ...rows]);
 }
 
 describe('README', () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AcquireAnswer, Call, NotGrantedReason } from '../../src/base/api.js';
 import type { Domain } from '../../src/base/ids.js';
-import { FencepostError } from '../../src/client/errors.js';
+import { errorWith, FencepostError } from '../../src/client/errors.js';
 import { domainAnswer, notGranted } from '../support/answers.js';
 import { ENDED, LEASE, type Replies, type Run, run } from './kit.js';
 
@@ -41,7 +41,7 @@ describe('acquire --wait-ms', () => {
   });
 
   it('says how to come back to its place when the cluster cannot be asked any more', async () => {
-    const lost = new FencepostError('TIMED_OUT', 'late');
+    const lost = errorWith('TIMED_OUT', 'late');
     const result = await run('acquire orders/eu --wait-ms 60000', answers(QUEUED, lost));
     expect(result.code).toBe(3);
     const [first] = acquires(result);

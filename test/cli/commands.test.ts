@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Answer, GetStatusAnswer } from '../../src/base/api.js';
 import type { NodeId, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import { FencepostError } from '../../src/client/errors.js';
+import { errorWith } from '../../src/client/errors.js';
+import type { FencepostError } from '../../src/client/errors.js';
 import { ENDED, HEADER, LEASE, type Replies, REQUEST, type Run, run, TOKEN } from './kit.js';
 import { domainAnswer, notGranted } from '../support/answers.js';
 
@@ -84,7 +85,7 @@ seen revision  ${HEADER.revision}`,
 
   it('says how to ask again after a failure, and then asks with the very same words', async () => {
     const failed = await run('acquire a', (call) =>
-      call.type === 'get' ? domainAnswer(LEASE.domain) : new FencepostError('TIMED_OUT', 'late'),
+      call.type === 'get' ? domainAnswer(LEASE.domain) : errorWith('TIMED_OUT', 'late'),
     );
     expect(failed.code).toBe(3);
     expect(failed.err.split('\n')[0]).toBe('TIMED_OUT: acquire: late');
@@ -103,12 +104,12 @@ describe('a failed acquire', () => {
   };
 
   it('that was not done gives no hint', async () => {
-    const result = await run('acquire a', failing(new FencepostError('NO_LEADER', 'none')));
+    const result = await run('acquire a', failing(errorWith('NO_LEADER', 'none')));
     expect(result).toMatchObject({ code: 3, out: '', err: 'NO_LEADER: acquire: none' });
   });
 
   it('carries its request id and revision with --json', async () => {
-    const result = await run('acquire a --json', failing(new FencepostError('TIMED_OUT', 'late')));
+    const result = await run('acquire a --json', failing(errorWith('TIMED_OUT', 'late')));
     expect(result).toMatchObject({ code: 3, err: '' });
     expect(JSON.parse(result.out)).toEqual({
       error: { code: 'TIMED_OUT', message: 'late', outcome: 'unknown' },
@@ -118,7 +119,7 @@ describe('a failed acquire', () => {
   });
 
   it('was not done when not even the revision could be read, and is named by its command', async () => {
-    const replies: Replies = () => new FencepostError('UNREACHABLE', 'no node answered (a:1: connection refused)');
+    const replies: Replies = () => errorWith('UNREACHABLE', 'no node answered (a:1: connection refused)');
     expect((await run('acquire a', replies)).err).toBe(
       'UNREACHABLE: acquire: no node answered (a:1: connection refused)',
     );
@@ -230,7 +231,7 @@ describe('status', () => {
     ...more,
   });
   const replies: Replies = (_, endpoint) => {
-    if (endpoint === 'c:3') return new FencepostError('UNREACHABLE', 'c:3: refused');
+    if (endpoint === 'c:3') return errorWith('UNREACHABLE', 'c:3: refused');
     if (endpoint === 'a:1') return status('n1', { leader: 'n1' as NodeId, term: 6, alarms: ['disk is nearly full'] });
     return status('n2', {
       role: 'leader',
@@ -279,9 +280,7 @@ c:3 does not answer: refused; start its node, or see what its log says`,
 
   it('ends with 3 when nobody knows a leader', async () => {
     const result = await run('status --endpoints a:1,c:3', (_, endpoint) =>
-      endpoint === 'c:3'
-        ? new FencepostError('UNREACHABLE', 'refused')
-        : status('n1', { leader: undefined, role: 'candidate' }),
+      endpoint === 'c:3' ? errorWith('UNREACHABLE', 'refused') : status('n1', { leader: undefined, role: 'candidate' }),
     );
     expect(result.code).toBe(3);
     expect(result.out).toContain('leader       none');
@@ -292,7 +291,7 @@ c:3 does not answer: refused; start its node, or see what its log says`,
       return (_, endpoint) =>
         endpoint === 'a:1'
           ? status('n1', { leader: undefined, members })
-          : new FencepostError('UNREACHABLE', `${endpoint ?? ''}: connection refused`);
+          : errorWith('UNREACHABLE', `${endpoint ?? ''}: connection refused`);
     };
     const members = ['n1', 'n2', 'n3'].map((node) => ({
       node: node as NodeId,

@@ -5,7 +5,8 @@ import { type Revision, ZERO_REVISION } from '../../src/base/revision.js';
 import type { Cluster } from '../../src/cli/cluster.js';
 import type { Io } from '../../src/cli/io.js';
 import { runProgram } from '../../src/cli/program.js';
-import { FencepostError } from '../../src/client/errors.js';
+import { errorWith } from '../../src/client/errors.js';
+import type { FencepostError } from '../../src/client/errors.js';
 import type { AnswerTo } from '../../src/client/transport.js';
 
 export const TOKEN = '1796000000000041';
@@ -43,7 +44,7 @@ export interface Run {
 }
 
 export type Replies = (call: Call, endpoint: string | undefined) => Answer | FencepostError;
-export const NOTHING: Replies = () => new FencepostError('UNREACHABLE', 'nobody there');
+export const NOTHING: Replies = () => errorWith('UNREACHABLE', 'nobody there');
 
 /** Runs a command line against a cluster that answers what the test says. */
 export async function run(line: string, replies: Replies = NOTHING, more: Partial<Io> = {}): Promise<Run> {

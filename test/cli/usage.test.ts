@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import { COMMANDS } from '../../src/cli/program.js';
-import { FencepostError } from '../../src/client/errors.js';
+import { errorWith } from '../../src/client/errors.js';
 import { NOTHING, run } from './kit.js';
 import { domainAnswer } from '../support/answers.js';
 
@@ -39,6 +39,20 @@ describe('usage', () => {
     ['acquire a --meta k=1 --meta k=2', ['--meta names k twice']],
     ['acquire a --seen-revision 5', ['--seen-revision goes with --request-id']],
     ['force-release a 5', ['--note must have 1 to 500 bytes; this one has 0']],
+    ['run', ['the domain is missing', 'the command is missing']],
+    ['run a b', ['the command is missing']],
+    ['run a b -- c', ['nothing is expected at "b"']],
+    ['run -- a b', ['the domain is missing']],
+    ['run a --bogus -- -- --bogus', ['there is no flag --bogus']],
+    [
+      'run a//b --signal SIGFOO --kill-after-ms 6000 --bogus -- x --bogus',
+      [
+        'there is no flag --bogus',
+        'domain "a//b" must be segments',
+        '--signal must be the name of a signal, as SIGTERM, not "SIGFOO"',
+        '--kill-after-ms must be at most a third of the TTL, 5000, not 6000',
+      ],
+    ],
     ['transfer-leadership n/1', ['node "n/1" must be']],
     ['dev --nodes 2 --config-dir x', ['--nodes must be 1 or 3', '--config-dir stands alone']],
     [
@@ -84,6 +98,12 @@ describe('usage', () => {
     for (const { name } of COMMANDS) expect((await run(`${name} --help`)).out.match(/Exit codes/g)).toHaveLength(1);
     expect((await run('get --help')).out).toContain('0 answered, whether the domain is held or free');
     expect((await run('start --help')).out).toContain('1 the data directory or the other members refuse it');
+  });
+
+  it('--json behind -- belongs to the command that is run', async () => {
+    const result = await run('get a -- --json');
+    expect(result).toMatchObject({ code: 2, out: '' });
+    expect((await run('run a --timeout-ms 100 --endpoints 127.0.0.1:1 -- x --json')).out).toBe('');
   });
 
   it('reads what stands behind -- as an operand', async () => {
@@ -134,6 +154,6 @@ describe('errors of the cluster', () => {
   });
 
   it('are faults of usage when the server says so', async () => {
-    expect((await run('get a', () => new FencepostError('INVALID_REQUEST', 'x'))).code).toBe(2);
+    expect((await run('get a', () => errorWith('INVALID_REQUEST', 'x'))).code).toBe(2);
   });
 });

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { FencepostError } from '../../src/client/errors.js';
-import { BASE, answered, clientWorld as setUp, granted, held, refused, requestId, settle, within } from './world.js';
+import { notGranted } from '../support/answers.js';
+import { BASE, answered, clientWorld as setUp, generous, granted, held, refused, requestId } from './world.js';
+import { settle, SILENT, within } from './world.js';
 
 const TTL = 15_000;
 
@@ -31,6 +33,33 @@ describe('acquire', () => {
     expect(net.of('acquire').map(({ call }) => call.requestId)).toEqual([requestId(1), requestId(2)]);
   });
 
+  test('a hundred first acquires of a fresh client share one read of the header', async () => {
+    const { time, net, client } = setUp();
+    const names = Array.from({ length: 100 }, (_, at) => `d${at}`);
+    const all = Promise.all(names.map((name) => client.acquire(name)));
+    const leases = await within(time, 100, all);
+    expect(new Set(leases.map((lease) => lease.token)).size).toBe(100);
+    expect(net.of('get')).toHaveLength(1);
+    expect(net.of('acquire').every(({ call }) => call.seenRevision >= BASE + 7)).toBe(true);
+  });
+
+  test('a shared read of the header: given up by one it goes on for the other, who has his own time for it', async () => {
+    const { time, net, client } = setUp({ callTimeoutMs: 2_000 });
+    net.answer = () => SILENT;
+    const abort = new AbortController();
+    const first = client.acquire('a', { signal: abort.signal });
+    const gone = expect(first).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-done' });
+    await time.run(1_500);
+    const second = client.acquire('b');
+    await settle();
+    abort.abort();
+    await gone;
+    // The first read is over at 2 000 ms; the second acquire has until 3 500.
+    await time.run(1_000);
+    net.answer = generous();
+    expect((await within(time, 900, second)).isHeld()).toBe(true);
+  });
+
   test('held by another: NOT_GRANTED, or undefined, and nothing to withdraw', async () => {
     const { time, net, client } = setUp();
     const answer = net.answer;
@@ -40,6 +69,20 @@ describe('acquire', () => {
     await expect(within(time, 100, client.acquire('d'))).rejects.toThrow(/^d was not granted: it is held by another/);
     await expect(within(time, 100, client.tryAcquire('d'))).resolves.toBeUndefined();
     expect(net.of('withdraw')).toEqual([]);
+  });
+
+  test('another number of slots: also tryAcquire throws, because no repetition can help', async () => {
+    const { time, net, client } = setUp();
+    const answer = net.answer;
+    net.answer = (arrived) =>
+      arrived.call.type === 'acquire'
+        ? answered({ type: 'acquire', requestId: arrived.call.requestId, outcome: notGranted('slots_differ') })
+        : answer(arrived);
+    await expect(within(time, 100, client.slots('gpu', 3).tryAcquire())).rejects.toMatchObject({
+      name: 'NotGrantedError',
+      reason: 'slots_differ',
+      retryable: false,
+    });
   });
 
   test('an acquire takes at most waitMs and one call, whether nodes are silent at its first call or at its second', async () => {
@@ -147,7 +190,7 @@ describe('F8: the deadline counts from the send of the call that was answered', 
     expect(net.of('withdraw')).toHaveLength(1);
   });
 
-  test('a late grant that is over by then is withdrawn and never handed out', async () => {
+  test('a late grant that is over by then is withdrawn and never handed out; the next attempt has a new id', async () => {
     const { time, net, acquiring } = await lateGrant();
     net.last('renew').reply(
       answered({
@@ -160,8 +203,28 @@ describe('F8: the deadline counts from the send of the call that was answered', 
         ],
       }),
     );
-    await expect(within(time, 100, acquiring)).rejects.toMatchObject({ code: 'NOT_GRANTED' });
-    expect(net.last('withdraw').call.requestId).toBe(requestId(2));
+    net.answer = generous();
+    const lease = await within(time, 500, acquiring);
+    expect(lease.isHeld()).toBe(true);
+    expect(net.last('acquire').call.requestId).toBe(requestId(3));
+    expect(net.of('withdraw').map(({ call }) => call.requestId)).toEqual([requestId(2)]);
+    expect(net.of('release')).toEqual([]);
+  });
+
+  test('a grant that was over before each hand-out: TIMED_OUT, not done, once the time is over', async () => {
+    const { time, net, client } = setUp({ callTimeoutMs: 1_000 });
+    const answer = net.answer;
+    net.answer = (arrived) => {
+      const { call } = arrived;
+      if (call.type !== 'acquire') return answer(arrived);
+      const ended = { lease: undefined, reason: 'expired', by: '', note: '', currentToken: 0 as Revision } as const;
+      return answered({ type: 'acquire', requestId: call.requestId, outcome: { type: 'ended', ended } });
+    };
+    await expect(within(time, 1_500, client.tryAcquire('d'))).rejects.toMatchObject({
+      name: 'ClusterError',
+      code: 'TIMED_OUT',
+      outcome: 'not-done',
+    });
   });
 
   test('B: a repetition that is answered `ended` yields no handle; the next attempt has a new id', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { NodeId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { Lease } from '../../src/client/lease.js';
-import { BASE, SILENT, answered, clientWorld as setUp, generous, settle, within } from './world.js';
+import { BASE, REFUSED, SILENT, answered, clientWorld as setUp, generous, settle, within } from './world.js';
 
 const TTL = 15_000;
 
@@ -42,6 +42,41 @@ describe('a lease', () => {
     await time.run(10_000);
     expect(lease.isHeld()).toBe(false);
     expect(losses).toHaveLength(1);
+  });
+
+  test('leftMs: until the safe deadline of the last confirmed call; 0 when it is over', async () => {
+    const { time, net, lease } = await leaseOf();
+    const safe = TTL - 0.01 * TTL - 0.02 * TTL;
+    expect(lease.leftMs()).toBeLessThanOrEqual(safe);
+    expect(lease.leftMs()).toBeGreaterThan(safe - 100);
+    await time.run(10 * TTL);
+    // Renewed after a third of the TTL.
+    expect(lease.leftMs()).toBeGreaterThan(safe - TTL / 3 - 100);
+    net.answer = () => undefined;
+    const before = lease.leftMs();
+    await time.run(2_000);
+    expect(lease.leftMs()).toBe(before - 2_000);
+    await time.run(TTL);
+    expect(lease.leftMs()).toBe(0);
+    const { time: again, lease: released } = await leaseOf();
+    await within(again, 100, released.release());
+    expect(released.leftMs()).toBe(0);
+  });
+
+  test('released while no node answers: waited for as long as one call takes, tried until the lease is over', async () => {
+    const { time, net, client } = setUp({ callTimeoutMs: 1_000 });
+    const lease = await within(time, 100, client.acquire('d', { ttlMs: TTL }));
+    net.answer = () => undefined;
+    await within(time, 1_100, lease.release());
+    net.answer = () => REFUSED;
+    await time.run(8_000);
+    net.answer = generous();
+    const before = net.of('release').length;
+    await time.run(5_000);
+    expect(net.of('release').length).toBeGreaterThan(before);
+    const after = net.of('release').length;
+    await time.run(TTL);
+    expect(net.of('release')).toHaveLength(after);
   });
 
   test('ended by the cluster: lost with the reason, and no Release', async () => {

@@ -103,7 +103,7 @@ describe('the renewal loop', () => {
     for (let n = 0; n < 5; n++) {
       const call = nth(sent, n);
       const failedAtMs = time.reading.monotonicMs;
-      call.reply({ type: 'failed', retryDelayMs: 0 });
+      call.reply({ type: 'failed' });
       while (sent.length === n + 1) await time.run(1);
       gaps.push(time.reading.monotonicMs - failedAtMs);
     }

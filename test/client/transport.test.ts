@@ -8,7 +8,8 @@ import { Transport } from '../../src/client/transport.js';
 import type { CallOutcome, OpenCall } from '../../src/client/transport.js';
 import type { Call } from '../../src/base/api.js';
 import { BASE, FakeNet, FakeTime, OTHER_INCARNATION, REFUSED, SILENT, answered, refused, requestId } from './world.js';
-import { FencepostError } from '../../src/client/errors.js';
+import { AbortedError } from '../../src/client/errors.js';
+import type { FencepostError } from '../../src/client/errors.js';
 import { domainAnswer } from '../support/answers.js';
 
 const ENDPOINTS = ['a:1', 'b:1', 'c:1'];
@@ -250,7 +251,7 @@ describe('deadlines', () => {
     const { time, net, transport } = setUp();
     const open = transport.call(GET, 30_000);
     await time.run(10);
-    open.cancel(new FencepostError('ABORTED', 'enough'));
+    open.cancel(new AbortedError('enough'));
     net.last('get').reply(answered(GOT));
     expect(errorOf(await open.result).code).toBe('ABORTED');
     expect(time.timers).toBe(0);

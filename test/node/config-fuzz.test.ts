@@ -30,6 +30,7 @@ const GOOD: Readonly<Record<string, unknown>> = {
   holdMs: 1_000,
   insecure: true,
   tickMs: 10,
+  prefixQuotas: [{ prefix: 'orders/', leases: 10, waiters: 0 }],
 };
 
 /** Numbers and texts at the edges of what a setting may be. */
@@ -51,7 +52,18 @@ const edge = fc.constantFrom<unknown>(
     '\ud800',
   ],
   ...['127.0.0.1:0', '127.0.0.1:65536', ':7101', '[::1]:7101', '[::1]7101', '::1:7101', 'host:07101', 'x'.repeat(300)],
-  ...['n1=127.0.0.1:7201', 'n1=a:1,n1=a:1', '=,=', ',', '__proto__', 'constructor', 'info'],
+  ...[
+    'n1=127.0.0.1:7201',
+    'n1=a:1,n1=a:1',
+    'a=1/1',
+    'a=1/1,a=2/2',
+    '=1/1',
+    '=,=',
+    ',',
+    '__proto__',
+    'constructor',
+    'info',
+  ],
   ...[null, true, false, [], {}, [[]], [null], { nodeId: 'n1' }],
   ...[JSON.parse('{"__proto__": {"polluted": 1}, "nodeId": "n1", "peerAddress": "a:1"}')],
 );
@@ -112,6 +124,12 @@ function judgeGood(config: NodeConfig): void {
   expect(defaultTtlMs >= 3 * electionMaxMs).toBe(true);
   expect([typeof config.form, typeof config.insecure]).toEqual(['boolean', 'boolean']);
   expect(['info', 'warn', 'error']).toContain(config.logLevel);
+  const { queueLimit, leasesPerPrincipal, waitersPerPrincipal, prefixQuotas } = config;
+  const quotas = prefixQuotas.flatMap(({ leases, waiters }) => [leases, waiters]);
+  for (const number of [queueLimit, leasesPerPrincipal, waitersPerPrincipal, ...quotas]) {
+    expect(Number.isSafeInteger(number) && number >= 0 && number <= 1_000_000_000).toBe(true);
+  }
+  expect(new Set(prefixQuotas.map(({ prefix }) => prefix)).size).toBe(prefixQuotas.length);
   expect(Object.isFrozen(config) && Object.isFrozen(config.members)).toBe(true);
 }
 

@@ -59,7 +59,13 @@ describe('a good configuration', () => {
       electionMinMs: 500,
       electionMaxMs: 1_000,
       defaultTtlMs: 15_000,
+      queueLimit: 1_000,
+      leasesPerPrincipal: 1_000_000,
+      waitersPerPrincipal: 100_000,
+      prefixQuotas: [],
       logLevel: 'info',
+      auditGrants: false,
+      auditReleases: false,
     });
   });
 
@@ -106,12 +112,59 @@ describe('a good configuration', () => {
     expect(faultsOf({ file: file(GOOD), environment: { FENCEPOST_PORT: 'tcp://10.0.0.1:7101' } })).toEqual([]);
   });
 
+  it('takes quotas as text, whose prefixes may have the same signs', () => {
+    const text = 'orders/=1000/50, a=b/c=2/0,gpu=8/0';
+    const prefixQuotas = [
+      { prefix: 'orders/', leases: 1_000, waiters: 50 },
+      { prefix: 'a=b/c', leases: 2, waiters: 0 },
+      { prefix: 'gpu', leases: 8, waiters: 0 },
+    ];
+    const environment = { FENCEPOST_PREFIX_QUOTAS: text, FENCEPOST_QUEUE_LIMIT: '0' };
+    expect(load({ file: file(GOOD), environment })).toMatchObject({ prefixQuotas, queueLimit: 0 });
+    expect(load({ file: file({ ...GOOD, prefixQuotas }) }).prefixQuotas).toEqual(prefixQuotas);
+  });
+
   it('takes --form as a flag alone', () => {
     expect(load({ file: file(GOOD), flags: { form: true } }).form).toBe(true);
   });
 });
 
 describe('faults', () => {
+  it('of quotas name each of them', () => {
+    const path = file({
+      ...GOOD,
+      queueLimit: -1,
+      leasesPerPrincipal: 0,
+      prefixQuotas: [
+        { prefix: 'a', leases: 1, waiters: 1 },
+        { prefix: '/a', leases: 1.5, waiters: -1, renewals: 3 },
+        { prefix: 'a', leases: 1_000_000_001, waiters: 1 },
+        { prefix: 'a#', waiters: 1 },
+        { prefix: '', leases: 1, waiters: 1 },
+      ],
+    });
+    const faults = faultsOf({ file: path, environment: { FENCEPOST_WAITERS_PER_PRINCIPAL: 'many' } });
+    for (const text of [
+      'queueLimit must be a whole number from 0 to 1000000000, not -1',
+      'leasesPerPrincipal must be a whole number from 1 to 1000000000, not 0',
+      'waitersPerPrincipal must be a whole number',
+      'prefixQuotas[1].prefix must be the beginning of a domain',
+      'prefixQuotas[1].leases must be a whole number from 0',
+      'prefixQuotas[1].waiters must be a whole number from 0',
+      'prefixQuotas[1] must be {"prefix": …, "leases": …, "waiters": …} and nothing else',
+      'prefixQuotas[2].leases must be a whole number',
+      'prefixQuotas[3].prefix must be the beginning of a domain',
+      'prefixQuotas[3].leases must be a whole number',
+      'prefixQuotas[4].prefix must be the beginning of a domain',
+    ])
+      expect(faults.filter((fault) => fault.includes(`: ${text}`))).toHaveLength(1);
+    const twice = 'a=1/1,b=1/1,a=2/2';
+    expect(faultsOf({ file: file(GOOD), flags: { prefixQuotas: twice } })).toEqual(['prefixQuotas names a twice']);
+    expect(faultsOf({ file: file(GOOD), flags: { prefixQuotas: 'a=1,b=/1' } })).toHaveLength(2);
+    const many = Array.from({ length: 101 }, (_, at) => `a${at}=1/1`).join(',');
+    expect(faultsOf({ file: file(GOOD), flags: { prefixQuotas: many } })).toHaveLength(1);
+  });
+
   it('are reported all at once, from file, environment, flags and command line', () => {
     const path = file({
       ...GOOD,
@@ -213,8 +266,8 @@ describe('the shipped files', () => {
     const readme = readFileSync('cluster/README.md', 'utf8');
     for (const name of FIELD_NAMES) {
       const { fallback } = FIELDS[name];
-      const required = fallback === undefined || typeof fallback === 'object';
-      const shown = name === 'floor' ? 'none' : required ? 'required' : String(fallback);
+      const none = name === 'floor' || name === 'prefixQuotas';
+      const shown = none ? 'none' : fallback === undefined ? 'required' : String(fallback);
       const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\``));
       expect(row, `a row for ${name}`).toBeDefined();
       const cells = (row ?? '').split('|').map((cell) => cell.trim());

@@ -49,7 +49,13 @@ async function loneNode(): Promise<NodeConfig> {
     electionMinMs: 500,
     electionMaxMs: 1_000,
     defaultTtlMs: 15_000,
+    queueLimit: 1_000,
+    leasesPerPrincipal: 1_000,
+    waitersPerPrincipal: 1_000,
+    prefixQuotas: [],
     logLevel: 'error',
+    auditGrants: false,
+    auditReleases: false,
   };
 }
 

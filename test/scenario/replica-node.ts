@@ -36,6 +36,9 @@ const LIMITS = {
   logKeepTransferBytes: 1_000_000,
   maxHeldCalls: 100,
   waiterGraceMs: 5_000,
+  limits: STATE_LIMITS,
+  auditGrants: false,
+  auditReleases: false,
 };
 
 /** The record that begins the history of a scenario. */
@@ -132,8 +135,8 @@ export class ReplicaNode {
         world.wanted();
       },
       observer: {
-        log: ({ level, message, fields }) => {
-          if (level === 'audit') world.say(`${this.name}: ${message} ${Object.values(fields).join(' ')}`);
+        log: ({ level, message, fields: { domain, token, holder } }) => {
+          if (level === 'audit') world.say([`${this.name}: ${message}`, domain, token, holder].join(' '));
         },
         serving: () => undefined,
         stopped: () => undefined,

@@ -40,5 +40,8 @@ export function defaultOptions(self: Member, genesis: Genesis): Omit<ReplicaOpti
     logKeepTransferBytes: LOG_KEEP_TRANSFER_BYTES,
     maxHeldCalls: MAX_HELD_CALLS,
     waiterGraceMs: WAITER_GRACE_MS,
+    limits: genesis.limits,
+    auditGrants: false,
+    auditReleases: false,
   };
 }

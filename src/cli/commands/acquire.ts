@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { hostname, userInfo } from 'node:os';
-import type { AcquireAnswer, NotGrantedReason } from '../../base/api.js';
-import { MAX_SLOTS } from '../../base/domain.js';
+import type { AcquireAnswer } from '../../base/api.js';
 import type { Domain, RequestId } from '../../base/ids.js';
-import { DEFAULT_TTL_MS, MAX_COOL_DOWN_MS, MAX_HOLDER_BYTES, MAX_TTL_MS, MAX_WAIT_MS } from '../../base/limits.js';
+import { DEFAULT_TTL_MS } from '../../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../../base/revision.js';
-import { FencepostError } from '../../client/errors.js';
+import { FencepostError, retold } from '../../client/errors.js';
+import { ACQUIRE_OPTIONS, readAsked } from '../acquire-options.js';
 import type { Cluster } from '../cluster.js';
 import type { CommandSpec } from '../command.js';
 import { CLUSTER_OPTIONS, readEndpoints, withCluster } from '../endpoints.js';
@@ -13,16 +12,7 @@ import { printFailure } from '../failure.js';
 import type { Input } from '../input.js';
 import { EXIT, type Io } from '../io.js';
 import { print } from '../print.js';
-import { endedJson, endedRows, leaseJson, leaseRows } from '../views.js';
-
-const WHY: Readonly<Record<NotGrantedReason, string>> = {
-  held: 'the domain is held by the lease below; it ends when it is released or not renewed in time',
-  wait_over: 'the domain was held for as long as --wait-ms says',
-  queue_full: 'as many as may wait for the domain do so already',
-  cool_down: 'the domain is closed for a while, because its last lease expired',
-  slots_differ: 'the name is in use with another number of slots, and that never changes; take another name',
-  recovering: 'the cluster holds grants back after a restore; repeat later',
-};
+import { endedJson, endedRows, leaseJson, leaseRows, NOT_GRANTED } from '../views.js';
 
 const OVER = 'This request was granted or withdrawn before, and that is over. Take a new request id.';
 const LEFT_QUEUE =
@@ -40,19 +30,7 @@ export const spec: CommandSpec = {
       value: 'MS',
       about: `how long the lease lives without a renewal (default: the cluster's, ${DEFAULT_TTL_MS} unless configured)`,
     },
-    { flag: 'wait-ms', value: 'MS', about: 'how long to wait in the queue while another holds the domain (default 0)' },
-    {
-      flag: 'slots',
-      value: 'N',
-      about: 'any one of N slots of this name; the first acquire fixes N (default 1: exclusive)',
-    },
-    {
-      flag: 'cool-down-ms',
-      value: 'MS',
-      about: 'how long the domain stays closed if the lease expires, for resources that compare no tokens (default 0)',
-    },
-    { flag: 'holder', value: 'NAME', about: 'shown to operators (default user@host)' },
-    { flag: 'meta', value: 'KEY=VALUE', about: 'shown to operators; may be repeated', many: true },
+    ...ACQUIRE_OPTIONS,
     { flag: 'request-id', value: 'UUID', about: 'repeat an earlier attempt, with the same words (default: a new one)' },
     { flag: 'seen-revision', value: 'REV', about: 'with --request-id: the revision that the earlier attempt named' },
     ...CLUSTER_OPTIONS,
@@ -86,32 +64,11 @@ export const spec: CommandSpec = {
 };
 
 function read(input: Input) {
-  const domain = input.domain();
-  const holder = input.text('holder') ?? `${userInfo().username}@${hostname()}`;
-  const bytes = Buffer.byteLength(holder);
-  if (bytes === 0 || bytes > MAX_HOLDER_BYTES)
-    input.fault(`--holder must have 1 to ${MAX_HOLDER_BYTES} bytes; this one has ${bytes}`);
-  const metadata = new Map<string, string>();
-  for (const text of input.texts('meta')) {
-    const at = text.indexOf('=');
-    if (at < 1) input.fault(`--meta must be KEY=VALUE, not ${JSON.stringify(text)}`);
-    else if (metadata.has(text.slice(0, at))) input.fault(`--meta names ${text.slice(0, at)} twice`);
-    else metadata.set(text.slice(0, at), text.slice(at + 1));
-  }
+  const { ttlMs = CLUSTERS_DEFAULT, ...asked } = readAsked(input);
   const requestId = input.requestId('request-id');
   const seenRevision = input.revision('seen-revision');
   if (seenRevision !== undefined && requestId === undefined) input.fault('--seen-revision goes with --request-id');
-  return {
-    domain,
-    holder,
-    metadata: [...metadata].sort(([a], [b]) => (a < b ? -1 : 1)),
-    ttlMs: input.integer('ttl-ms', 1, MAX_TTL_MS) ?? CLUSTERS_DEFAULT,
-    waitMs: input.integer('wait-ms', 0, MAX_WAIT_MS) ?? 0,
-    slots: input.integer('slots', 1, MAX_SLOTS) ?? 1,
-    coolDownMs: input.integer('cool-down-ms', 0, MAX_COOL_DOWN_MS) ?? 0,
-    requestId,
-    seenRevision: seenRevision ?? ZERO_REVISION,
-  };
+  return { ...asked, ttlMs, requestId, seenRevision: seenRevision ?? ZERO_REVISION };
 }
 
 /** A new id is sent with a revision that was seen before it was made, so that a late copy of it is refused. */
@@ -121,9 +78,7 @@ async function greatestRevision(cluster: Cluster, domain: Domain): Promise<Revis
     return header?.revision ?? ZERO_REVISION;
   } catch (error) {
     // Whatever became of this call, nothing was asked for yet.
-    throw error instanceof FencepostError
-      ? new FencepostError(error.code, error.message, { outcome: 'not-done', cause: error })
-      : error;
+    throw error instanceof FencepostError ? retold(error, error.message, { outcome: 'not-done', cause: error }) : error;
   }
 }
 
@@ -156,7 +111,7 @@ function show(requestId: RequestId, outcome: Outcome, seen: Revision, json: bool
         },
         [
           ['granted', { text: 'no', tone: 'bad' }],
-          ['why', WHY[reason]],
+          ['why', NOT_GRANTED[reason]],
           ['waiting', String(queueLength)],
           ...(coolDownLeftMs === 0 ? [] : [['closed for', `${coolDownLeftMs} ms more`] as const]),
           ...(current === undefined ? [] : leaseRows(current)),

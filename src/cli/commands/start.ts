@@ -4,7 +4,13 @@ import { loadConfig } from '../../node/load-config.js';
 import { runNode } from '../../node/main.js';
 import type { CommandSpec } from '../command.js';
 
-const VALUES = { text: 'TEXT', integer: 'NUMBER', members: 'ID=HOST:PORT,…', boolean: undefined } as const;
+const VALUES = {
+  text: 'TEXT',
+  integer: 'NUMBER',
+  members: 'ID=HOST:PORT,…',
+  quotas: 'PREFIX=LEASES/WAITERS,…',
+  boolean: undefined,
+} as const;
 const fieldOptions = FIELD_NAMES.map((name) => {
   const value = VALUES[FIELDS[name].kind];
   const flag = flagName(name).slice(2);
