@@ -266,6 +266,7 @@ export class SimMember implements Server {
       self: member,
       addresses: this.#ports.addresses,
       ...parameters.replica,
+      limits: parameters.limits,
       seed: nextUint32(random),
     };
     const replica = createReplica(options, commandCodec, store.loaded);

@@ -13,7 +13,7 @@ import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
 
 /** What a replica is run with but for who it is. */
-export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
+export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed' | 'limits'>;
 
 /** Disks: how long a sync, and any other operation, takes at least and at most. */
 export interface DiskParameters {
@@ -175,6 +175,8 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
     maxHeldCalls: chance(random, 200) ? skewedInt(random, 1, 10) : 10_000,
     // From less than an election to about as long as a lease.
     waiterGraceMs: skewedInt(random, 40, 3 * electionMaxMs),
+    auditGrants: chance(random, 500),
+    auditReleases: chance(random, 500),
   };
 }
 
