@@ -8,9 +8,9 @@
 import { assert } from '../base/assert.js';
 import { nameOf } from '../base/domain.js';
 import type { Domain, RequestId } from '../base/ids.js';
-import { leaseInTheWay, queueOf, queues } from '../lease/lookup.js';
+import { currentToken, leaseInTheWay, queueOf, queues } from '../lease/lookup.js';
 import { freePlace } from '../lease/slots.js';
-import type { Applied, Lease, Waiter } from '../lease/types.js';
+import type { Applied, Waiter } from '../lease/types.js';
 import { answerAcquire, answerGranted, answerNotGranted } from './answers.js';
 import { attach, forget, lookAgain } from './attachments.js';
 import { createDueList } from './due.js';
@@ -49,7 +49,7 @@ export function holdCall(context: Context, leadership: Leadership, served: Serve
 export function settleWaits(context: Context, leadership: Leadership, applied: Applied, index: number): void {
   if (applied.queued !== undefined) attach(context, leadership, applied.queued, true);
   for (const waiter of applied.left) leave(context, leadership, applied, waiter, index);
-  for (const { lease } of applied.ended) endWaitApplied(context, leadership, lease.requestId);
+  for (const { lease } of applied.ended) endWaitApplied(context, leadership, lease.requestId, index);
   for (const { lease } of applied.ended) offer(context, leadership, nameOf(lease.domain));
   for (const { domain } of applied.opened) offer(context, leadership, nameOf(domain));
   for (const { domain } of applied.left) offer(context, leadership, domain);
@@ -67,7 +67,7 @@ function leave(context: Context, leadership: Leadership, applied: Applied, waite
   assert(attachment !== undefined, `waiter ${requestId} is not known to the leader`);
   const lease = applied.granted.find((granted) => granted.requestId === requestId);
   if (lease === undefined) {
-    over(context, leadership, attachment);
+    over(context, leadership, attachment, index);
     return;
   }
   // Granted while an EndWait is open: nobody is told, and the EndWait takes it back (F7).
@@ -75,18 +75,21 @@ function leave(context: Context, leadership: Leadership, applied: Applied, waite
   forget(leadership, attachment);
   // The call that was proposed is answered as the caller of its own entry.
   for (const served of attachment.calls) {
-    if (served !== attachment.offered) answerHandedOver(context, leadership, served, lease, index);
+    if (served === attachment.offered) continue;
+    whenConfirmed(context, leadership, served, index, () => {
+      answerGranted(context, leadership, served, lease);
+    });
   }
 }
 
 /** The lease of a request ended; if it was granted while an EndWait was open, this is its outcome. */
-function endWaitApplied(context: Context, leadership: Leadership, requestId: RequestId): void {
+function endWaitApplied(context: Context, leadership: Leadership, requestId: RequestId, index: number): void {
   const attachment = leadership.waits.attachments.get(requestId);
-  if (attachment !== undefined) over(context, leadership, attachment);
+  if (attachment !== undefined) over(context, leadership, attachment, index);
 }
 
-/** A waiter's request is over, without a grant that anybody was told of. */
-function over(context: Context, leadership: Leadership, attachment: Attachment): void {
+/** A waiter's request is over by the entry at `index`, without a grant that anybody was told of. */
+function over(context: Context, leadership: Leadership, attachment: Attachment, index: number): void {
   const { waiter, calls, offered, ending } = attachment;
   const { requestId, domain } = waiter;
   forget(leadership, attachment);
@@ -95,22 +98,34 @@ function over(context: Context, leadership: Leadership, attachment: Attachment):
   const waitOver = ending?.over === true && ended.reason === 'left_queue';
   for (const served of calls) {
     if (served === offered) continue;
-    if (waitOver) answerNotGranted(context, served, 'wait_over', leaseInTheWay(context.lease, domain));
-    else answerAcquire(context, served, { type: 'ended', ended });
+    whenConfirmed(context, leadership, served, index, () => {
+      if (waitOver) answerNotGranted(context, served, 'wait_over', leaseInTheWay(context.lease, domain));
+      else {
+        const now = currentToken(context.lease, ended.lease?.domain ?? domain);
+        answerAcquire(context, served, { type: 'ended', ended: { ...ended, currentToken: now } });
+      }
+    });
   }
   for (const resume of ending?.waiting ?? []) resume();
 }
 
 /**
- * A grant by hand-over leaves when a majority has confirmed this leader after the call came: the freeing entry does, if it
- * was appended after the call arrived; else a round does (design 8).
+ * What the entry at `index` made of a waiter is told when a majority has confirmed this leader after the call came: that
+ * entry does, if it was appended after the call arrived; else a round does (design 8).
  */
-function answerHandedOver(context: Context, leadership: Leadership, served: Served, lease: Lease, index: number): void {
-  const answer = (): void => {
-    if (!served.done) answerGranted(context, leadership, served, lease);
-  };
+function whenConfirmed(
+  context: Context,
+  leadership: Leadership,
+  served: Served,
+  index: number,
+  answer: () => void,
+): void {
   if (index > served.arrivedBehind) answer();
-  else afterRound(context, leadership, answer);
+  else {
+    afterRound(context, leadership, () => {
+      if (!served.done) answer();
+    });
+  }
 }
 
 /**

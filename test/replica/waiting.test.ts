@@ -315,6 +315,20 @@ describe('a domain that is free with a queue', () => {
     expect(await outcomeOf(cluster, first.call)).toMatchObject({ type: 'ended', ended: { reason: 'withdrawn' } });
   });
 
+  it('is told to be over, to a call that came behind the Withdraw, only when a majority has confirmed the leader since', async () => {
+    const { cluster, leader } = await heldScene();
+    const waiting = await wait(cluster, leader, 'w');
+    cluster.latency = [30, 30];
+    const { domain, requestId } = waiting.acquire;
+    const withdrawing = cluster.call(leader, { type: 'withdraw', domain, requestId });
+    await cluster.run(40);
+    callAgain(cluster, leader, waiting);
+    await cluster.answered(withdrawing);
+    expect(await outcomeOf(cluster, waiting.call)).toMatchObject({ type: 'ended', ended: { reason: 'withdrawn' } });
+    // There and back; the Withdraw itself was confirmed by what had left before the call came.
+    expect((waiting.call.answeredAt ?? 0) - waiting.call.sentAt).toBeGreaterThanOrEqual(60);
+  });
+
   it('goes on to the one behind when the one in front is called for by nobody any more', async () => {
     const { cluster, leader, followers, lease } = await heldScene();
     const first = await wait(cluster, leader, 'w1');

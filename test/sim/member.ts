@@ -206,7 +206,7 @@ export class SimMember implements Server {
       form: true,
       floor: undefined,
       holdMs: parameters.holdMs,
-      limits: { finishedRequests: parameters.finishedRequests },
+      limits: parameters.limits,
       incarnation: hexId(random) as Incarnation,
       genesis: life.store?.loaded.genesis,
     });
@@ -266,6 +266,7 @@ export class SimMember implements Server {
       self: member,
       addresses: this.#ports.addresses,
       ...parameters.replica,
+      limits: parameters.limits,
       seed: nextUint32(random),
     };
     const replica = createReplica(options, commandCodec, store.loaded);

@@ -3,7 +3,9 @@
  * rare paths common. There is one distribution, for clean runs and for the detection gate alike.
  */
 import type { Random } from '../../src/base/random.js';
+import { STATE_LIMITS } from '../../src/base/limits.js';
 import { nextInt } from '../../src/base/random.js';
+import type { StateLimits } from '../../src/lease/types.js';
 import type { ReplicaOptions } from '../../src/replica/types.js';
 import { between, chance, skewed, skewedInt, stream, weighted } from './chance.js';
 import { FAULT_WEIGHTS } from './fault-kinds.js';
@@ -11,7 +13,7 @@ import type { FaultKind } from './fault-kinds.js';
 import type { NetworkParameters } from './network/parameters.js';
 
 /** What a replica is run with but for who it is. */
-export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed'>;
+export type ReplicaParameters = Omit<ReplicaOptions, 'self' | 'addresses' | 'seed' | 'limits'>;
 
 /** Disks: how long a sync, and any other operation, takes at least and at most. */
 export interface DiskParameters {
@@ -39,6 +41,14 @@ export interface ClientParameters {
   readonly sleeps: number;
   /** In 1 000 grants of a session: how many leases it leaves to their end, to be there when it comes. */
   readonly toTheEnd: number;
+  /** In 1 000 acquires: how many may wait, and for how long, in milliseconds at least and at most. */
+  readonly waits: number;
+  readonly waitMs: readonly [number, number];
+  /** In 1 000 acquires: how many ask for a cool-down, and of how many milliseconds, at least and at most. */
+  readonly coolDowns: number;
+  readonly coolDownMs: readonly [number, number];
+  /** How many slots each domain has: 1 for one that does not count. */
+  readonly slots: readonly number[];
 }
 
 /** Everything that a run is. */
@@ -51,7 +61,7 @@ export interface Parameters {
   readonly network: Omit<NetworkParameters, 'codecs'>;
   readonly disk: DiskParameters;
   readonly clients: ClientParameters;
-  readonly finishedRequests: number;
+  readonly limits: StateLimits;
   readonly holdMs: number;
   /** Milliseconds between the arrival of an event at a process and the turn that handles it, at most. */
   readonly turnMs: number;
@@ -105,7 +115,7 @@ export function drawParameters(seed: number): Parameters {
       trialEvery: skewedInt(random, 20, 300),
     },
     clients,
-    finishedRequests: chance(random, 700) ? skewedInt(random, 3, 40) : 65_536,
+    limits: drawLimits(stream(seed, 'limits')),
     holdMs: chance(random, 100) ? nextInt(random, 100, 2_000) : 0,
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
@@ -163,6 +173,10 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
     logKeepBytes: skewedInt(random, 20, 4_000),
     logKeepTransferBytes: chance(random, 300) ? skewedInt(random, 500, 5_000) : 1_000_000,
     maxHeldCalls: chance(random, 200) ? skewedInt(random, 1, 10) : 10_000,
+    // From less than an election to about as long as a lease.
+    waiterGraceMs: skewedInt(random, 40, 3 * electionMaxMs),
+    auditGrants: chance(random, 500),
+    auditReleases: chance(random, 500),
   };
 }
 
@@ -184,20 +198,41 @@ function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit
 
 function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): ClientParameters {
   const least = 3 * electionMaxMs;
+  const domains = weighted(random, [
+    [1, 1],
+    [6, 2],
+    [16, 3],
+  ] as const);
+  const counts = chance(random, 450) ? 300 : 0;
   return {
     workers: nextInt(random, 1, 3),
     raws: nextInt(random, 1, 4),
-    domains: weighted(random, [
-      [1, 1],
-      [6, 2],
-      [16, 3],
-    ] as const),
+    domains,
     ttlMs: [least, least * skewed(random, 1.1, 2)],
     pauseMs: [1, skewed(random, 10, 60)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
     sleeps: chance(random, 400) ? skewedInt(random, 20, 300) : 0,
     toTheEnd: skewedInt(random, 10, 100),
+    waits: chance(random, 850) ? skewedInt(random, 150, 900) : 0,
+    waitMs: [20, 2 * least],
+    coolDowns: chance(random, 400) ? skewedInt(random, 50, 600) : 0,
+    coolDownMs: [1, least],
+    slots: Array.from({ length: domains }, () => (chance(random, counts) ? nextInt(random, 2, 4) : 1)),
+  };
+}
+
+/** What the state machine is limited by: mostly only how much it remembers, now and then everything. */
+function drawLimits(random: Random): StateLimits {
+  const finishedRequests = chance(random, 700) ? skewedInt(random, 3, 40) : 65_536;
+  if (!chance(random, 150)) return { ...STATE_LIMITS, finishedRequests };
+  return {
+    finishedRequests,
+    queue: skewedInt(random, 1, 5),
+    leasesPerPrincipal: skewedInt(random, 2, 8),
+    waitersPerPrincipal: skewedInt(random, 1, 5),
+    countingNames: nextInt(random, 0, 4),
+    prefixes: [{ prefix: 'd1', leases: nextInt(random, 1, 4), waiters: nextInt(random, 0, 3) }],
   };
 }
 

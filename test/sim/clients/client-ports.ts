@@ -19,6 +19,8 @@ export interface ClientPorts {
   readonly parameters: ClientParameters;
   readonly codecs: boolean;
   readonly domains: readonly Domain[];
+  /** How many slots a domain is meant to have; 1 for one that does not count. */
+  readonly slotsOf: (domain: Domain) => number;
   readonly servers: () => readonly Server[];
   readonly attempts: Attempts;
   readonly report: Report;

@@ -39,6 +39,11 @@ async function run(seed: number, wrong: Wrong, codecs: boolean): Promise<Run> {
     loss: 20,
     sleeps: 50,
     toTheEnd: 100,
+    waits: 500,
+    waitMs: [20, 2_000],
+    coolDowns: 200,
+    coolDownMs: [1, 600],
+    slots: [1, 3],
     codecs,
   } as const;
   const clients = new Clients(

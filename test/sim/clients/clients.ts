@@ -60,6 +60,7 @@ export class Clients {
   readonly #library: Library;
   readonly #paths: ClientPaths;
   readonly #domains: readonly Domain[];
+  readonly #slots: ReadonlyMap<Domain, number>;
   readonly #places: readonly Place[];
   readonly #operator: RawClient | undefined;
   /** The histories of the run, the newest last. */
@@ -83,6 +84,10 @@ export class Clients {
     this.#resource = resource;
     this.#report = report;
     this.#domains = Array.from({ length: parameters.domains }, (_, at) => `d${at + 1}` as Domain);
+    const { slots } = parameters;
+    this.#slots = new Map(this.#domains.map((domain, at) => [domain, slots[at % slots.length] ?? 1]));
+    // Somebody may ask for one slot more than there should be.
+    const places = this.#domains.flatMap((domain) => [domain, ...slotsOf(domain, 1 + (this.#slots.get(domain) ?? 1))]);
     this.#holds = new Holds(report, coverage, (at) => {
       scheduler.after(at - scheduler.now, () => {
         this.#look();
@@ -93,7 +98,7 @@ export class Clients {
     this.#takeover = new Takeover(
       report,
       coverage,
-      this.#domains,
+      places,
       {
         granted: (incarnation, { domain, token, requestId }, at) => {
           this.#tokens.granted(incarnation, domain, token, requestId, at);
@@ -221,8 +226,9 @@ export class Clients {
   }
 
   #judgeHistory(incarnation: Incarnation): void {
-    const history = historyOf(incarnation, this.attempts.all);
-    const granted = this.#takeover.grantsOf(incarnation);
+    const grants = this.#takeover.grantsOf(incarnation);
+    const history = historyOf(incarnation, this.attempts.all, grants);
+    const granted = grants && new Map([...grants].map(([requestId, { token }]) => [requestId, token]));
     this.#surroundings.coverage.count(granted === undefined ? 'history judged without its log' : 'history judged');
     const verdict = judge(history, granted === undefined ? undefined : { granted });
     switch (verdict.type) {
@@ -259,6 +265,7 @@ export class Clients {
       parameters: this.#parameters,
       codecs: this.#parameters.codecs,
       domains: this.#domains,
+      slotsOf: (domain) => this.#slots.get(domain) ?? 1,
       servers: this.#servers,
       attempts: this.attempts,
       report: this.#report,
@@ -320,4 +327,8 @@ export class Clients {
     }
     this.#looking = false;
   }
+}
+
+function slotsOf(name: Domain, slots: number): Domain[] {
+  return Array.from({ length: slots }, (_, at) => `${name}#${at}` as Domain);
 }

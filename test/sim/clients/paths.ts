@@ -50,6 +50,7 @@ export class ClientPaths implements AttemptObserver {
       case 'get':
         this.#coverage.count(`${call.type} ${call.freshness}`);
         return;
+      case 'list':
       case 'getStatus':
       case 'getStateHash':
         return;
@@ -83,7 +84,7 @@ export class ClientPaths implements AttemptObserver {
         this.#grants.add(outcome.lease.token);
         const known = this.#requests.get(call.requestId);
         if (known !== undefined) known.granted = true;
-      } else this.#coverage.count(`acquire ${outcome.type === 'ended' ? 'ended' : outcome.reason}`);
+      } else this.#coverage.count(`acquire ${outcome.type === 'notGranted' ? outcome.reason : outcome.type}`);
     }
     if (answer.type === 'renew') {
       for (const { type } of answer.results) this.#coverage.count(`renewal ${type}`);

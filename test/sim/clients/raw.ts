@@ -14,19 +14,14 @@ import type { Claim } from '../judges/holds.js';
 import { openChannel } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
 import { planEnding } from './endings.js';
+import { Holdings } from './holdings.js';
 import { ClientProcess } from './process.js';
+import { Queueing } from './queueing.js';
 import { requestId } from './surroundings.js';
 
 /** Calls that are kept to be sent again, and calls that are open at once. */
 const REMEMBERED = 60;
 const MAX_OPEN = 6;
-
-/** What it may act on, until a moment of its own monotonic clock (rule 1). */
-interface Held extends LeaseRef {
-  readonly incarnation: string;
-  readonly ttlMs: number;
-  untilMs: number;
-}
 
 type Acquire = Extract<Call, { type: 'acquire' }>;
 
@@ -56,19 +51,14 @@ export class RawClient implements SimClient {
   #process: ClientProcess;
   #lives = 1;
   #channels = new Map<NodeId, Channel>();
-  #held: Held[] = [];
-  /** Leases that it knows of, held or not. */
-  #known: LeaseRef[] = [];
+  readonly #holdings: Holdings;
   readonly #acquires: Acquire[] = [];
   readonly #calls: Call[] = [];
   readonly #current = new Map<Domain, LeaseRef>();
-  /** Ids that were withdrawn, the tokens that ids were granted, and those that were given back. */
-  readonly #given = new Set<string>();
-  readonly #tokens = new Map<string, number>();
-  readonly #released = new Set<number>();
   #seen: Revision = ZERO_REVISION;
   #oldSeen: Revision = ZERO_REVISION;
   #leader: NodeId | undefined;
+  readonly #queue: Queueing;
   #open = 0;
   #stopped = false;
 
@@ -76,6 +66,16 @@ export class RawClient implements SimClient {
     this.#ports = ports;
     this.#random = ports.surroundings.random;
     this.#process = new ClientProcess(ports.machine, ports.surroundings.scheduler, this.#random);
+    this.#holdings = new Holdings(this.#random);
+    this.#queue = new Queueing(ports, {
+      after: (ms, run) => this.#process.after(ms, run),
+      again: (call) => {
+        this.#send(call);
+      },
+      withdraw: (call) => {
+        this.#withdrawIt(call);
+      },
+    });
   }
 
   start(): void {
@@ -89,6 +89,7 @@ export class RawClient implements SimClient {
 
   stop(): void {
     this.#stopped = true;
+    this.#queue.forget();
   }
 
   /** An operator's call, unless the session stands still. */
@@ -99,17 +100,10 @@ export class RawClient implements SimClient {
   claims(): readonly Claim[] {
     const { machine, name, surroundings } = this.#ports;
     if (!this.#process.runs) return [];
-    const nowMs = machine.uptimeMs;
-    return this.#held
-      .filter(({ untilMs }) => nowMs < untilMs)
-      .map(({ incarnation, domain, token }) => ({
-        client: name,
-        incarnation,
-        domain,
-        token,
-        at: surroundings.scheduler.now,
-        slackMs: 0,
-      }));
+    const about = { client: name, at: surroundings.scheduler.now, slackMs: 0 };
+    return this.#holdings
+      .heldAt(machine.uptimeMs)
+      .map(({ incarnation, domain, token }) => ({ ...about, incarnation, domain, token }));
   }
 
   halt(why: 'stopped' | 'asleep'): void {
@@ -171,15 +165,22 @@ export class RawClient implements SimClient {
       [this.#oldSeen, 15],
       [this.#seen, 65],
     ]);
+    const domain = pick(this.#random, domains);
+    const waits = seenRevision > 0 && chance(this.#random, parameters.waits);
+    const cools = chance(this.#random, parameters.coolDowns);
     const call: Acquire = {
       type: 'acquire',
-      domain: pick(this.#random, domains),
+      domain,
       requestId: requestId(this.#random),
       holder: `${name}.${this.#lives}`,
       ttlMs: skewedInt(this.#random, ...parameters.ttlMs),
+      waitMs: waits ? skewedInt(this.#random, ...parameters.waitMs) : 0,
       metadata: [],
+      coolDownMs: cools ? skewedInt(this.#random, ...parameters.coolDownMs) : 0,
+      slots: this.#slotsOf(domain),
       seenRevision,
     };
+    if (waits) this.#queue.begin(call);
     this.#send(call);
     // Without a revision once-only reaches as far back as the table of the run, which may be nowhere: sent once.
     if (seenRevision === 0) return;
@@ -189,39 +190,36 @@ export class RawClient implements SimClient {
     if (chance(this.#random, 60)) this.#send(call);
   }
 
+  /** What everybody asks for, and now and then something else. */
+  #slotsOf(domain: Domain): number {
+    const slots = this.#ports.slotsOf(domain);
+    return slots > 1 && chance(this.#random, 30) ? pick(this.#random, [1, slots + 1]) : slots;
+  }
+
   #renew(): void {
-    const held: readonly LeaseRef[] = this.#held;
-    const from = held.length > 0 && chance(this.#random, 850) ? held : this.#known;
-    if (from.length === 0) return;
-    const refs = from.map(({ domain, token }) => ({ domain, token }));
+    const refs = this.#holdings.some(850);
+    if (refs.length === 0) return;
     this.#send({ type: 'renew', leases: chance(this.#random, 500) ? refs : [pick(this.#random, refs)] });
   }
 
   #releaseOne(): void {
-    const from = this.#held.length > 0 && chance(this.#random, 800) ? this.#held : this.#known;
-    if (from.length === 0) return;
-    const { domain, token } = pick(this.#random, from);
-    this.#release({ domain, token });
+    const from = this.#holdings.some(800);
+    if (from.length > 0) this.#release(pick(this.#random, from));
   }
 
   #release(lease: LeaseRef, to?: NodeId): void {
-    this.#released.add(lease.token);
-    this.#giveUp(({ token }) => token === lease.token);
+    this.#holdings.release(lease);
     this.#send({ type: 'release', lease }, to);
   }
 
   #withdraw(): void {
     if (this.#acquires.length === 0) return;
-    const { domain, requestId: id } = this.#recent(this.#acquires);
-    // Whatever it was granted, or will be, is over from here.
-    this.#given.add(id);
-    this.#giveUp((held) => this.#tokens.get(id) === held.token);
-    this.#send({ type: 'withdraw', domain, requestId: id });
+    this.#withdrawIt(this.#recent(this.#acquires));
   }
 
-  #giveUp(which: (held: Held) => boolean): void {
-    for (const held of this.#held) if (which(held)) this.#released.add(held.token);
-    this.#held = this.#held.filter((held) => !which(held));
+  #withdrawIt({ domain, requestId: id }: Acquire): void {
+    this.#holdings.withdraw(id);
+    this.#send({ type: 'withdraw', domain, requestId: id });
   }
 
   #read(): void {
@@ -229,15 +227,26 @@ export class RawClient implements SimClient {
     const kind = weighted(this.#random, [
       ['get', 6],
       ['verify', 5],
+      ['list', 2],
       ['getStatus', 1],
       ['getStateHash', 1],
     ] as const);
+    const known = this.#holdings.known();
     switch (kind) {
       case 'get':
         this.#send({ type: kind, domain: pick(this.#random, this.#ports.domains), freshness });
         return;
       case 'verify':
-        if (this.#known.length > 0) this.#send({ type: kind, lease: pick(this.#random, this.#known), freshness });
+        if (known !== undefined) this.#send({ type: kind, lease: known, freshness });
+        return;
+      case 'list':
+        this.#send({
+          type: kind,
+          prefix: pick(this.#random, ['', 'd', 'd1', 'e']),
+          pageSize: skewedInt(this.#random, 1, 20),
+          after: pick(this.#random, ['', '', ...this.#ports.domains]),
+          freshness,
+        });
         return;
       case 'getStatus':
       case 'getStateHash':
@@ -248,7 +257,7 @@ export class RawClient implements SimClient {
   /** Writes as holder, or with an old token. */
   #write(): void {
     const { machine, name, writes, surroundings, parameters } = this.#ports;
-    const held = this.#held.find(({ untilMs }) => machine.uptimeMs < untilMs);
+    const [held] = this.#holdings.heldAt(machine.uptimeMs);
     if (held === undefined) return;
     const { domain, token, incarnation, ttlMs } = held;
     const delayMs = chance(this.#random, 150)
@@ -266,7 +275,8 @@ export class RawClient implements SimClient {
     this.#process = new ClientProcess(this.#ports.machine, this.#ports.surroundings.scheduler, this.#random);
     this.#lives++;
     this.#channels = new Map();
-    this.#held = [];
+    this.#holdings.forget();
+    this.#queue.forget();
     this.#open = 0;
   }
 
@@ -304,22 +314,26 @@ export class RawClient implements SimClient {
     const process = this.#process;
     const sentMs = this.#ports.machine.uptimeMs;
     let open = true;
-    this.#open++;
+    // What is held by a leader does not keep the session from acting.
+    const counts = call.type !== 'acquire' || call.waitMs === 0;
+    if (counts) this.#open++;
     const giveUp = this.#channel(node).send(call, timeoutMs, (reply) => {
       open = false;
-      this.#open--;
+      if (counts) this.#open--;
       this.#take(call, sentMs, reply);
     });
     if (!chance(this.#random, 40)) return;
     process.after(skewed(this.#random, 1, timeoutMs), () => {
       if (!open || process !== this.#process) return;
-      this.#open--;
+      if (counts) this.#open--;
       this.#ports.surroundings.coverage.count('call cancelled');
       giveUp();
+      if (call.type === 'acquire') this.#queue.told(call, undefined);
     });
   }
 
   #take(call: Call, sentMs: number, reply: Reply): void {
+    if (call.type === 'acquire') this.#queue.told(call, reply);
     if (reply.type !== 'answer') return;
     const { answer, header } = reply;
     if (header !== undefined) {
@@ -333,27 +347,20 @@ export class RawClient implements SimClient {
     const incarnation = header?.incarnation ?? '';
     if (call.type === 'acquire' && answer.type === 'acquire' && answer.outcome.type === 'granted') {
       const { domain, token, ttlMs } = answer.outcome.lease;
-      const fresh = this.#tokens.get(call.requestId) === undefined;
-      this.#tokens.set(call.requestId, token);
-      if (fresh && call.seenRevision > 0 && chance(this.#random, this.#ports.parameters.toTheEnd)) {
+      const fresh = this.#holdings.told(call.requestId, answer.outcome.lease);
+      const early = call.seenRevision > 0 && (call.waitMs === 0 || sentMs + ttlMs / 4 > nowMs);
+      if (fresh && early && chance(this.#random, this.#ports.parameters.toTheEnd)) {
         this.#leaveToItsEnd(call, { domain, token }, sentMs);
         return;
       }
-      if (!this.#known.some((ref) => ref.token === token)) this.#known.push({ domain, token });
-      if (this.#known.length > 12) this.#known.shift();
-      const untilMs = sentMs + safeMs(ttlMs);
-      if (nowMs >= untilMs || this.#given.has(call.requestId) || this.#released.has(token)) return;
-      const held = this.#held.find((each) => each.token === token);
-      if (held === undefined) this.#held.push({ domain, token, incarnation, ttlMs, untilMs });
-      else held.untilMs = Math.max(held.untilMs, untilMs);
+      const held = { domain, token, incarnation, ttlMs, untilMs: sentMs + safeMs(ttlMs) };
+      this.#holdings.hold(call.requestId, held, nowMs);
     }
     if (call.type === 'renew' && answer.type === 'renew') {
-      for (const [at, { token }] of call.leases.entries()) {
-        const held = this.#held.find((each) => each.token === token);
+      for (const [at, lease] of call.leases.entries()) {
         const result = answer.results[at];
-        if (held === undefined || result === undefined) continue;
-        if (result.type === 'ended' || nowMs >= held.untilMs) this.#held = this.#held.filter((each) => each !== held);
-        else held.untilMs = Math.max(held.untilMs, sentMs + safeMs(result.ttlMs));
+        if (result === undefined) continue;
+        this.#holdings.renewed(lease, result.type === 'live' ? sentMs + safeMs(result.ttlMs) : undefined, nowMs);
       }
     }
     if (answer.type === 'get' && answer.lease !== undefined) {

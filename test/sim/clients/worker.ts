@@ -170,18 +170,21 @@ export class Worker implements SimClient {
 
   /** Acquires and works, in one of the ways that the client offers. */
   #own(life: Life): void {
-    const { parameters, domains } = this.#ports;
+    const { parameters, domains, slotsOf } = this.#ports;
     const { client } = life;
     const domain = pick(this.#random, domains);
     const ttlMs = skewedInt(this.#random, ...parameters.ttlMs);
-    const waitMs = chance(this.#random, 500) ? 0 : skewedInt(this.#random, 10, 2 * ttlMs);
+    const waitMs = chance(this.#random, parameters.waits) ? skewedInt(this.#random, ...parameters.waitMs) : 0;
+    const cools = chance(this.#random, parameters.coolDowns);
+    const coolDownMs = cools ? skewedInt(this.#random, ...parameters.coolDownMs) : 0;
+    const slots = slotsOf(domain);
     const abort = new AbortController();
     if (chance(this.#random, 150)) {
       life.process.after(skewed(this.#random, 1, 500), () => {
         abort.abort();
       });
     }
-    const options = { ttlMs, waitMs, signal: abort.signal };
+    const options = { ttlMs, waitMs, coolDownMs, slots, signal: abort.signal };
     const way = weighted(this.#random, [
       ['acquire', 4],
       ['try', 2],

@@ -248,7 +248,7 @@ export const STORAGE_SWITCHES: readonly Switch[] = [
   {
     name: 'summary-not-in-the-snapshot',
     area: 'storage',
-    file: 'src/lease/state.ts',
+    file: 'src/lease/load.ts',
     text: 'requests: createRequests(forgotten),',
     replacement: 'requests: createRequests(0 as Revision),',
     rule: 'How far back the memory of request ids reaches is part of a snapshot.',

@@ -6,11 +6,13 @@ import { LEASE_SWITCHES } from './lease.js';
 import { RAFT_SWITCHES } from './raft.js';
 import { STORAGE_SWITCHES } from './storage.js';
 import type { Switch } from './switch.js';
+import { WAITING_SWITCHES } from './waiting.js';
 
 /** See the head of the file. */
 export const SWITCHES: readonly Switch[] = [
   ...RAFT_SWITCHES,
   ...LEASE_SWITCHES,
+  ...WAITING_SWITCHES,
   ...CLIENT_SWITCHES,
   ...STORAGE_SWITCHES,
   ...FORMING_SWITCHES,

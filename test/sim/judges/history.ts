@@ -1,19 +1,31 @@
 /** The history of the clients of one incarnation, for the checker of `test/support/history`. */
-import type { Incarnation } from '../../../src/base/ids.js';
+import type { AcquireAnswer, LeaseRef } from '../../../src/base/api.js';
+import { slotOf } from '../../../src/base/domain.js';
+import type { Incarnation, RequestId } from '../../../src/base/ids.js';
 import { eachLease } from '../../support/history/operations.js';
-import type { Operation, Outcome } from '../../support/history/operations.js';
+import type { JudgedCall, Operation, Outcome } from '../../support/history/operations.js';
 import type { Attempt } from '../clients/attempts.js';
 import { safeHoldMs } from './holds.js';
 
 /**
  * What was asked of one incarnation. A call that got no answer may have reached any of them, so it is in the history of
  * each: that it took effect is never demanded.
+ *
+ * Of a counting name each slot is judged as a domain of its own, as far as `grants` says who was granted which: whether a
+ * slot was free for somebody who was granted none is for the reference relation to say.
  */
-export function historyOf(incarnation: Incarnation, attempts: readonly Attempt[]): Operation[] {
+export function historyOf(
+  incarnation: Incarnation,
+  attempts: readonly Attempt[],
+  grants: ReadonlyMap<RequestId, LeaseRef> | undefined,
+): Operation[] {
   const history: Operation[] = [];
+  const counting = new Set<RequestId>();
+  for (const { call } of attempts) if (call.type === 'acquire' && call.slots > 1) counting.add(call.requestId);
   for (const attempt of attempts) {
-    const { client, node, call, sentAt, rate, receivedAt, answeredBy } = attempt;
-    if (call.type === 'transferLeadership' || call.type === 'getStatus' || call.type === 'getStateHash') continue;
+    const { client, node, sentAt, rate, receivedAt, answeredBy } = attempt;
+    const call = judged(attempt, counting, grants);
+    if (call === undefined) continue;
     if (answeredBy !== undefined && answeredBy.incarnation !== incarnation) continue;
     const outcome = outcomeOf(attempt);
     if (outcome.type !== 'answer') {
@@ -27,6 +39,54 @@ export function historyOf(incarnation: Incarnation, attempts: readonly Attempt[]
     }
   }
   return history;
+}
+
+/** The call as it is judged, about one domain or slot; undefined when it is not judged here. */
+function judged(
+  { call, reply }: Attempt,
+  counting: ReadonlySet<RequestId>,
+  grants: ReadonlyMap<RequestId, LeaseRef> | undefined,
+): JudgedCall | undefined {
+  switch (call.type) {
+    // A List is many domains, each as it was: the relation reads it.
+    case 'list':
+    case 'transferLeadership':
+    case 'getStatus':
+    case 'getStateHash':
+      return undefined;
+    case 'acquire':
+    case 'withdraw': {
+      if (!counting.has(call.requestId)) return otherwise(reply) ? undefined : call;
+      const granted = grants?.get(call.requestId);
+      if (granted === undefined || waitsOrNot(reply)) return undefined;
+      return { ...call, domain: granted.domain };
+    }
+    case 'renew':
+      if (grants !== undefined) return call;
+      return call.leases.some(({ domain }) => slotOf(domain) !== undefined) ? undefined : call;
+    case 'release':
+    case 'verify':
+      return grants === undefined && slotOf(call.lease.domain) !== undefined ? undefined : call;
+    case 'get':
+    case 'forceRelease':
+      return grants === undefined && slotOf(call.domain) !== undefined ? undefined : call;
+  }
+}
+
+/** Refused because the name counts: that says nothing of a domain. */
+function otherwise(reply: Attempt['reply']): boolean {
+  const outcome = acquired(reply);
+  return outcome?.type === 'notGranted' && outcome.reason === 'slots_differ';
+}
+
+/** Not granted, or not yet: other slots than the one that it was granted at some time stood in its way. */
+function waitsOrNot(reply: Attempt['reply']): boolean {
+  const outcome = acquired(reply);
+  return outcome?.type === 'notGranted' || outcome?.type === 'queued';
+}
+
+function acquired(reply: Attempt['reply']): AcquireAnswer['outcome'] | undefined {
+  return reply?.type === 'answer' && reply.answer.type === 'acquire' ? reply.answer.outcome : undefined;
 }
 
 /** The TTL of the lease that the answer says is its caller's; 0 when it says nothing of the kind. */

@@ -83,6 +83,7 @@ export class Holds implements AttemptObserver {
       case 'renew':
       case 'verify':
       case 'get':
+      case 'list':
       case 'transferLeadership':
       case 'getStatus':
       case 'getStateHash':

@@ -40,7 +40,13 @@ describe('the judge of the client library', () => {
     const { library, faults, send } = setUp();
     library.dropped(send(1), true);
     const { requestId } = acquireOf(1);
-    const outcome = { type: 'notGranted', reason: 'held', current: undefined } as const;
+    const outcome = {
+      type: 'notGranted',
+      reason: 'held',
+      current: undefined,
+      queueLength: 0,
+      coolDownLeftMs: 0,
+    } as const;
     exchange(library, acquireOf(1), 20, 21, { type: 'acquire', requestId, outcome });
     library.finish();
     expect(faults).toMatchObject([{ code: 'ORPHAN' }]);

@@ -3,6 +3,7 @@
  * been shown, so that once-only holds however late a copy comes (contract 5; F6). ORPHAN: one whose outcome it does not
  * know is withdrawn, so that nobody waits for a lease that nobody has. A process that was killed promises nothing.
  */
+import type { AcquireAnswer } from '../../../src/base/api.js';
 import type { Attempt, AttemptObserver, Told } from '../clients/attempts.js';
 import type { Coverage } from '../coverage.js';
 import type { Report } from '../observation.js';
@@ -14,7 +15,10 @@ interface Request {
   readonly domain: string;
   /** Some copy of it may have reached a log, and its client was not told what came of it. */
   unknown: boolean;
-  /** An answer settled it: every copy that comes later is answered likewise. That another holds the domain does not. */
+  /**
+   * An answer settled it: every copy that comes later is answered likewise. That another holds the domain does not, nor does
+   * a place in its queue.
+   */
   settled: boolean;
   withdrawn: boolean;
 }
@@ -55,7 +59,7 @@ export class Library implements AttemptObserver {
     if (request === undefined) return;
     switch (reply.type) {
       case 'answer':
-        if (reply.answer.type === 'acquire') request.settled ||= reply.answer.outcome.type !== 'notGranted';
+        if (reply.answer.type === 'acquire') answered(request, reply.answer.outcome);
         return;
       case 'failure':
         request.unknown ||= reply.failure.outcome === 'unknown';
@@ -86,5 +90,19 @@ export class Library implements AttemptObserver {
         this.#report({ code: 'ORPHAN', text: `${client} does not know what came of ${id} of ${domain}, and left it` });
       }
     }
+  }
+}
+
+function answered(request: Request, outcome: AcquireAnswer['outcome']): void {
+  switch (outcome.type) {
+    case 'queued':
+      request.unknown = true;
+      return;
+    case 'notGranted':
+      request.settled ||= outcome.reason === 'wait_over';
+      return;
+    case 'granted':
+    case 'ended':
+      request.settled = true;
   }
 }

@@ -17,8 +17,10 @@ const LEASE: Lease = {
   holder: 'h',
   metadata: [],
   ttlMs: TTL_MS,
+  coolDownMs: 0,
   grantedAtUnixMs: 1,
   owner: '',
+  principal: 'addr:10.0.0.7',
   version: 0,
   checkpointLeftMs: undefined,
 };
@@ -105,7 +107,7 @@ class Members {
       raft: { commit: this.#applied, log: { anchor: { index: this.#applied, term: 1 }, entries: [] } },
       lease: {
         leases: new Map(this.#leases),
-        requests: { byToken: new Map() },
+        requests: { byLease: new Map() },
         limits: { finishedRequests: 100 },
       },
     } as unknown as Context;

@@ -4,9 +4,8 @@
  * members' processes were handed and what they applied, never from a clock of the product. Also tells the other judges
  * of every grant and every end, as the first member applies it.
  */
-import type { Call } from '../../../src/base/api.js';
+import type { Call, LeaseRef } from '../../../src/base/api.js';
 import type { Domain, RequestId } from '../../../src/base/ids.js';
-import type { Revision } from '../../../src/base/revision.js';
 import type { Lease } from '../../../src/lease/types.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
@@ -48,7 +47,7 @@ interface History {
   readonly followed: Map<string, Followed>;
   readonly known: Set<string>;
   /** What each request was granted; undefined once some of it may have been missed. */
-  grants: Map<RequestId, Revision> | undefined;
+  grants: Map<RequestId, LeaseRef> | undefined;
   /** The greatest index that was applied. */
   applied: number;
   readonly requests: Map<string, Touch>;
@@ -143,7 +142,7 @@ export class Takeover implements Observer {
   }
 
   /** What each request was granted in this history, as its members' states show; undefined when that may not be all. */
-  grantsOf(incarnation: string): ReadonlyMap<RequestId, Revision> | undefined {
+  grantsOf(incarnation: string): ReadonlyMap<RequestId, LeaseRef> | undefined {
     return this.#histories.get(incarnation)?.grants;
   }
 
@@ -207,8 +206,8 @@ export class Takeover implements Observer {
     // What was granted and over within one step is known only as long as it is remembered.
     if (fresh > 2 && fresh * this.#domains.length > limits.finishedRequests) history.grants = undefined;
     if (fresh > 1) {
-      for (const { requestId, token } of requests.byToken.values()) {
-        if (token !== undefined) history.grants?.set(requestId, token);
+      for (const { requestId, domain, token } of requests.byLease.values()) {
+        if (token !== undefined) history.grants?.set(requestId, { domain, token });
       }
     }
     for (const domain of this.#domains) {
@@ -228,7 +227,7 @@ export class Takeover implements Observer {
     const key = `${lease.domain} ${lease.token}`;
     if (history.known.has(key)) return;
     history.known.add(key);
-    history.grants?.set(lease.requestId, lease.token);
+    history.grants?.set(lease.requestId, lease);
     const byName = newTouch(history, at);
     const byRequest = history.requests.get(lease.requestId) ?? newTouch(history, at);
     history.requests.set(lease.requestId, byRequest);

@@ -73,7 +73,10 @@ export function acquireOf(n: number, seenRevision = 1): Extract<Call, { type: 'a
     requestId: requestId(n),
     holder: 'h',
     ttlMs: TTL_MS,
+    waitMs: 0,
     metadata: [],
+    coolDownMs: 0,
+    slots: 1,
     seenRevision: seenRevision as Revision,
   };
 }

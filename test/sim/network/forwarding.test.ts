@@ -1,6 +1,6 @@
 /** Forward lanes tell what the real ones do: see test/transport/forward.test.ts. */
 import { describe, expect, test } from 'vitest';
-import type { ForwardableCall } from '../../../src/base/api.js';
+import type { AcquireCall, ForwardableCall } from '../../../src/base/api.js';
 import { failure } from '../../../src/base/errors.js';
 import type { Domain, RequestId } from '../../../src/base/ids.js';
 import type { Revision } from '../../../src/base/revision.js';
@@ -10,13 +10,16 @@ import type { TestProcess } from './kit.js';
 
 type Two = [TestProcess, TestProcess];
 
-const acquire: ForwardableCall = {
+const acquire: AcquireCall = {
   type: 'acquire',
   domain: 'orders/1' as Domain,
   requestId: '5f0c7a4e-8d64-4a40-9a55-3f3a1e6c3b11' as RequestId,
   holder: 'worker',
   ttlMs: 15_000,
+  waitMs: 20_000,
   metadata: [['zone', 'a']],
+  coolDownMs: 500,
+  slots: 4,
   seenRevision: 1_796_000_000_000_000 as Revision,
 };
 const get = (n: number): ForwardableCall => ({ type: 'get', domain: `d/${n}` as Domain, freshness: 'linearizable' });
@@ -25,7 +28,16 @@ const notLeader: CallResult = { type: 'notLeader', outcome: 'not-done' };
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, at) => at + 1);
 
 function forward(from: TestProcess, id: number, call: ForwardableCall, to = 'n2'): void {
-  from.peers.perform({ type: 'forward', to: member(to).node, id, term: 3, principal, timeoutMs: 1_500, call });
+  from.peers.perform({
+    type: 'forward',
+    to: member(to).node,
+    id,
+    term: 3,
+    principal,
+    timeoutMs: 1_500,
+    holdMs: 700,
+    call,
+  });
 }
 /** The number under which the nth call came; itself for a call that never came. */
 function numberOf(by: TestProcess, nth: number): number {
@@ -50,6 +62,7 @@ describe.each([true, false])('with codecs: %s', (codecs) => {
       term: 3,
       principal,
       timeoutMs: 1_500,
+      holdMs: 700,
       call: acquire,
     });
     const answered: CallResult = {
@@ -57,7 +70,7 @@ describe.each([true, false])('with codecs: %s', (codecs) => {
       answer: {
         type: 'acquire',
         requestId: acquire.requestId,
-        outcome: { type: 'notGranted', reason: 'held', current: undefined },
+        outcome: { type: 'notGranted', reason: 'held', current: undefined, queueLength: 3, coolDownLeftMs: 7 },
       },
       revision: 1_796_000_000_000_041 as Revision,
     };

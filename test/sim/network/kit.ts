@@ -1,5 +1,6 @@
 /** A simulated network with processes that only write down what they are told. */
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../../src/base/ids.js';
+import { STATE_LIMITS } from '../../../src/base/limits.js';
 import { createRandom } from '../../../src/base/random.js';
 import type { Revision } from '../../../src/base/revision.js';
 import type { Heartbeat, Member, Message } from '../../../src/raft/types.js';
@@ -42,7 +43,7 @@ export function genesisOf(names: readonly string[]): Genesis {
     history: { base: 1_796_000_000_000_000 as Revision, start: 0 },
     startTerm: 0,
     holdMs: 0,
-    limits: { finishedRequests: 10 },
+    limits: { ...STATE_LIMITS, finishedRequests: 10 },
     members: names.map((name) => member(name)),
     stateDigest: '',
   };

@@ -106,10 +106,10 @@ export class SimPeers implements PeerPort {
     if (number !== undefined) lane?.send({ type: 'cancel', carried: this.#network.carriage.cancel(number) });
   }
 
-  #forward({ to, id, term, principal, timeoutMs, call }: Of<'forward'>): void {
+  #forward({ to, id, term, principal, timeoutMs, holdMs, call }: Of<'forward'>): void {
     const lane = this.#lanes.get(to)?.forward;
     const number = lane?.forwarded.issue(id) ?? 0;
-    const carried = this.#network.carriage.call({ id: number, term, principal, timeoutMs, call });
+    const carried = this.#network.carriage.call({ id: number, term, principal, timeoutMs, holdMs, call });
     if (lane?.send({ type: 'call', carried }) === true) return;
     lane?.forwarded.take(id);
     const fault =

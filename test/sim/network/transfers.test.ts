@@ -1,5 +1,6 @@
 /** Snapshot transfers report what the real ones do: see test/transport/snapshot.test.ts. */
 import { describe, expect, test } from 'vitest';
+import { STATE_LIMITS } from '../../../src/base/limits.js';
 import type { Domain, RequestId } from '../../../src/base/ids.js';
 import type { Revision } from '../../../src/base/revision.js';
 import type { SnapshotMeta } from '../../../src/raft/types.js';
@@ -37,14 +38,16 @@ class Snapshot implements SnapshotReader {
       holder: 'h',
       metadata: [] as const,
       ttlMs: 15_000,
+      coolDownMs: 0,
       grantedAtUnixMs: 1,
       owner: '',
+      principal: 'addr:10.0.0.7',
       version: 0,
       checkpointLeftMs: undefined,
     };
     return Promise.resolve({
       meta,
-      summary: { forgotten: 0 as Revision, holding: false, limits: { finishedRequests: 65_536 } },
+      summary: { forgotten: 0 as Revision, holding: false, limits: STATE_LIMITS },
       records: [{ type: 'domain' as const, domain, lease }],
       total: this.read === this.#count && !this.#ragged ? { count: this.#count, digest: 'd'.repeat(16) } : undefined,
     });

@@ -3,6 +3,7 @@
  * member led, in this term: an own entry that was applied, or a round that was sent after it. Who is told that it holds
  * a lease waits besides for the Void of a flagged one and for the outcome of an open Expire.
  */
+import type { AcquireAnswer, AcquireCall } from '../../../src/base/api.js';
 import type { CallResult } from '../../../src/replica/types.js';
 import { subjectOf } from './calls.js';
 import type { Calls, Decided, OpenCall } from './calls.js';
@@ -11,6 +12,11 @@ import { leaseKey } from './leader-clock.js';
 import type { LeaderClock } from './leader-clock.js';
 import type { LeaseModel, Outcome } from './lease-model.js';
 import type { RaftModel } from './raft-state.js';
+import type { Reign } from './reign.js';
+import type { Leaving } from './waits.js';
+
+/** Rounding of doubles. */
+const EPSILON_MS = 1e-6;
 
 /** What an answer is judged by. */
 export interface Grounds {
@@ -18,8 +24,9 @@ export interface Grounds {
   readonly leases: LeaseModel;
   readonly calls: Calls;
   /** Of the leadership that the process has, or lost in this step; undefined when it is not ready. */
-  readonly clock: LeaderClock | undefined;
+  readonly reign: Reign | undefined;
   readonly step: number;
+  readonly nowMs: number;
   readonly fail: (text: string) => void;
 }
 
@@ -60,12 +67,14 @@ function checkAnswer(grounds: Grounds, call: OpenCall, result: Answered): void {
     return;
   }
   if (type === 'transferLeadership') return;
-  const clock = leading(grounds, call, result);
-  if (clock === undefined) return;
+  const reign = leading(grounds, call, result);
+  if (reign === undefined) return;
+  const { clock } = reign;
   const { answer } = result;
   switch (answer.type) {
     case 'verify':
     case 'get':
+    case 'list':
       needRound(grounds, clock, call);
       return;
     case 'renew':
@@ -76,21 +85,7 @@ function checkAnswer(grounds: Grounds, call: OpenCall, result: Answered): void {
       }
       return;
     case 'acquire': {
-      const { outcome } = answer;
-      if (outcome.type === 'granted') {
-        const { token } = outcome.lease;
-        needDecision(grounds, call, 'granted', (own) => own.type === 'granted' && own.token === token);
-        needFate(grounds, clock, call, outcome.lease);
-        clock.renew(outcome.lease, call.arrivedAt);
-      } else if (outcome.type === 'ended') {
-        needDecision(grounds, call, 'ended', (own) => own.type === 'ended' || own.type === 'granted');
-      } else {
-        const current = outcome.current?.token ?? 0;
-        const { reason } = outcome;
-        needDecision(grounds, call, reason, (own) => {
-          return own.type === 'notGranted' && own.reason === reason && own.token === current;
-        });
-      }
+      checkAcquired(grounds, reign, call, result, answer.outcome);
       return;
     }
     case 'release':
@@ -116,16 +111,76 @@ function checkAnswer(grounds: Grounds, call: OpenCall, result: Answered): void {
   }
 }
 
+/** What became of an Acquire: decided by its own entry, or by one that took its request out of the queue. */
+function checkAcquired(
+  grounds: Grounds,
+  reign: Reign,
+  call: OpenCall,
+  { revision }: Answered,
+  outcome: AcquireAnswer['outcome'],
+): void {
+  const { leases, step, nowMs, fail } = grounds;
+  const { waits, clock } = reign;
+  const { requestId } = call.call as AcquireCall;
+  if (waits.isEnding(requestId, step, revision - leases.base + leases.start)) {
+    fail(`answers call ${call.id} ${outcome.type}, while an EndWait of ${requestId} is open`);
+  }
+  switch (outcome.type) {
+    case 'granted': {
+      const { token } = outcome.lease;
+      const own = (decided: Outcome): boolean => decided.type === 'granted' && decided.token === token;
+      needDecisionOr(grounds, reign, call, 'granted', own);
+      needFate(grounds, clock, call, outcome.lease);
+      clock.renew(outcome.lease, call.arrivedAt);
+      return;
+    }
+    case 'queued':
+      // It claims nothing: it says that the caller is to call again.
+      if (nowMs < call.holdUntil - EPSILON_MS) {
+        fail(`answers call ${call.id} queued, ${call.holdUntil - nowMs} ms before its hold is over`);
+      }
+      return;
+    case 'ended':
+      needDecisionOr(grounds, reign, call, 'ended', ({ type }) => type === 'ended' || type === 'granted');
+      return;
+    case 'notGranted': {
+      const { reason } = outcome;
+      const current = outcome.current?.token ?? 0;
+      if (reason === 'wait_over') needDecisionOr(grounds, reign, call, 'waitOver', () => false);
+      else {
+        needDecision(grounds, call, reason, (own) => {
+          return own.type === 'notGranted' && own.reason === reason && own.token === current;
+        });
+      }
+    }
+  }
+}
+
+/** An own entry decided it, or one that took its request out of the queue; and something after the call confirmed that. */
+function needDecisionOr(
+  grounds: Grounds,
+  { waits, clock }: Reign,
+  call: OpenCall,
+  how: Leaving['how'],
+  fits: (outcome: Outcome) => boolean,
+): void {
+  if (decisionOf(grounds, call, fits) !== undefined) return;
+  const { requestId } = call.call as AcquireCall;
+  const leaving = waits.groundFor(requestId, how);
+  if (leaving === undefined) grounds.fail(`answers call ${call.id} ${how}; no entry of this leader came to that`);
+  else if (leaving.index <= call.since.index) needRound(grounds, clock, call);
+}
+
 /** The leadership in whose name it is answered: ready, and not lost before. */
-function leading({ model, leases, clock, fail }: Grounds, call: OpenCall, result: Answered): LeaderClock | undefined {
-  if (clock === undefined || !model.facts.led.has(clock.term)) {
+function leading({ model, leases, reign, fail }: Grounds, call: OpenCall, result: Answered): Reign | undefined {
+  if (reign === undefined || !model.facts.led.has(reign.term)) {
     fail(`answers call ${call.id} and does not lead, or has not applied its no-op`);
     return undefined;
   }
   const index = result.revision - leases.base + leases.start;
   const { lostAt } = model.facts;
   if (lostAt !== undefined && index > lostAt) fail(`answers call ${call.id} after it stopped leading`);
-  return clock;
+  return reign;
 }
 
 function needRound({ model, fail }: Grounds, clock: LeaderClock, call: OpenCall): void {
@@ -139,18 +194,25 @@ function needRound({ model, fail }: Grounds, clock: LeaderClock, call: OpenCall)
 }
 
 function needDecision(
-  { calls, model, fail }: Grounds,
+  grounds: Grounds,
   call: OpenCall,
   what: string,
+  fits: (outcome: Outcome) => boolean,
+): void {
+  const found = decisionOf(grounds, call, fits);
+  if (found === undefined) grounds.fail(`answers call ${call.id} ${what}; no own entry after it came to that`);
+}
+
+function decisionOf(
+  { calls, model }: Grounds,
+  call: OpenCall,
   fits: (outcome: Outcome) => boolean,
 ): Decided | undefined {
   const subject = subjectOf(call.call);
   const decided = subject === undefined ? undefined : calls.decided.get(subject);
-  const found = decided?.find(({ index, term, outcome }) => {
+  return decided?.find(({ index, term, outcome }) => {
     return index > call.since.index && model.facts.led.has(term) && fits(outcome);
   });
-  if (found === undefined) fail(`answers call ${call.id} ${what}; no own entry after it came to that`);
-  return found;
 }
 
 /** Who is told that it holds a lease is not told it while the lease may already be ending. */

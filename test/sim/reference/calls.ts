@@ -1,6 +1,6 @@
 /** The calls that a process has taken and not answered, and what they have been through. */
 import type { Call } from '../../../src/base/api.js';
-import { ANSWER_BEFORE_DEADLINE_MS } from '../../../src/base/limits.js';
+import { ANSWER_BEFORE_DEADLINE_MS, MAX_HOLD_MS } from '../../../src/base/limits.js';
 import type { Command } from '../../../src/lease/commands.js';
 import type { CallResult, Effect, Event, Principal } from '../../../src/replica/types.js';
 import type { Outcome } from './lease-model.js';
@@ -14,6 +14,8 @@ export interface OpenCall {
   readonly call: Call;
   readonly arrivedAt: number;
   readonly timeoutMs: number;
+  /** Until when an acquire that is queued may be held. */
+  readonly holdUntil: number;
   /** End of the log when it arrived, or a little before. */
   readonly arrivalIndex: number;
   /** The seen revision that it has to carry from here on; undefined where it has none. */
@@ -62,15 +64,26 @@ export function subjectOf(call: Call | Command): string | undefined {
     case 'renew':
     case 'verify':
     case 'get':
+    case 'list':
     case 'transferLeadership':
     case 'getStatus':
     case 'getStateHash':
     case 'expire':
+    case 'endWait':
+    case 'endCoolDown':
     case 'checkpoint':
     case 'void':
     case 'endHold':
       return undefined;
   }
+}
+
+/** Counted at the node that took it: half its TTL, 20 s, and until shortly before its deadline (design 8). */
+function holdUntil(event: Taken, now: number): number {
+  const { call, timeoutMs } = event;
+  if (event.type === 'forwarded') return now + event.holdMs;
+  if (call.type !== 'acquire') return now;
+  return now + Math.min(call.ttlMs / 2, MAX_HOLD_MS, timeoutMs - Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4));
 }
 
 /** See the head of the file. */
@@ -99,6 +112,7 @@ export class Calls {
       call,
       arrivedAt,
       timeoutMs,
+      holdUntil: holdUntil(event, arrivedAt),
       arrivalIndex: index,
       seen,
       twin: known !== undefined,
@@ -202,6 +216,9 @@ export class Calls {
     if (effect.timeoutMs > Math.max(1, call.arrivedAt + call.timeoutMs - nowMs + 1e-6)) {
       fail(`passes call ${effect.id} on with ${effect.timeoutMs} ms, more than it has left`);
     }
+    if (effect.holdMs > Math.max(0, call.holdUntil - nowMs) + 1e-6) {
+      fail(`passes call ${effect.id} on to be held for ${effect.holdMs} ms, longer than it may`);
+    }
     call.forwardedTo = effect.to;
     call.passed = undefined;
     call.doubtful = this.#lost.has(effect.to);
@@ -209,9 +226,11 @@ export class Calls {
 
   /** Looked at every 20 ms: a call is answered before its deadline. */
   checkDeadlines(nowMs: number, fail: (text: string) => void): void {
-    for (const { from, id, over, arrivedAt, timeoutMs } of this.all()) {
+    for (const { from, id, over, arrivedAt, timeoutMs, call } of this.all()) {
       if (from !== '' || over) continue;
-      const answerBy = arrivedAt + timeoutMs - Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4);
+      const marginMs = Math.min(ANSWER_BEFORE_DEADLINE_MS, timeoutMs / 4);
+      // A leader may hold an acquire until then: its answer has to come back.
+      const answerBy = arrivedAt + timeoutMs - (call.type === 'acquire' ? 0.6 : 1) * marginMs;
       if (nowMs - answerBy >= 20) fail(`has not answered call ${id}, due ${nowMs - answerBy} ms ago`);
     }
   }

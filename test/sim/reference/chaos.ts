@@ -1,4 +1,5 @@
 /** Faults and clients over the memory cluster, all fixed by one seed: what the relation must accept. */
+import { STATE_LIMITS } from '../../../src/base/limits.js';
 import type { Domain, RequestId } from '../../../src/base/ids.js';
 import { createRandom, nextInt } from '../../../src/base/random.js';
 import type { Random } from '../../../src/base/random.js';
@@ -40,7 +41,7 @@ export async function runChaos(
   const cluster = new ObservedCluster(between(relation), {
     seed,
     nodes: [3, 5, 3, 1, 3, 4][seed % 6] ?? 3,
-    finishedRequests: nextInt(random, 3, 50),
+    limits: { ...STATE_LIMITS, finishedRequests: nextInt(random, 3, 50) },
     holdMs: nextInt(random, 0, 3) === 0 ? 2_000 : 0,
     options: {
       cutMs: nextInt(random, 10, 500),
@@ -126,7 +127,10 @@ class ChaosClient {
           requestId: this.#requestId,
           holder: 'chaos',
           ttlMs: 3_000,
+          waitMs: 0,
           metadata: [],
+          coolDownMs: 0,
+          slots: 1,
           seenRevision: this.#int(0, 3) === 0 ? lease.token : ZERO_REVISION,
         };
     }

@@ -1,7 +1,7 @@
 /** The cuts of one process: one at a time, of what is applied and handed to the disk, with every change in it. */
 import type { Context } from '../../../src/replica/state.js';
 import type { Cut } from '../../../src/replica/types.js';
-import { checkCut } from './lease-compare.js';
+import { checkCut, recordsOf } from './lease-compare.js';
 import type { Table } from './lease-compare.js';
 import type { LeaseModel } from './lease-model.js';
 import type { RaftModel } from './raft-state.js';
@@ -14,7 +14,7 @@ export class Cuts {
 
   /** Begins with a table that holds `state`. */
   constructor(state: LeaseModel) {
-    this.#table = { domains: new Set(state.live.keys()), changed: new Set(), revision: state.revision };
+    this.#table = { records: recordsOf(state), changed: new Set(), revision: state.revision };
   }
 
   /** These domains changed. */
@@ -48,10 +48,10 @@ export class Cuts {
   replaced(model: RaftModel, state: LeaseModel): void {
     this.#underWay = undefined;
     model.cut = Math.max(model.cut, state.index);
-    const { domains, changed } = this.#table;
-    domains.clear();
+    const { records, changed } = this.#table;
+    records.clear();
     changed.clear();
-    for (const domain of state.live.keys()) domains.add(domain);
+    for (const record of recordsOf(state)) records.add(record);
     this.#table.revision = state.revision;
   }
 

@@ -5,7 +5,8 @@
  */
 import { CLOCK_DRIFT, EXPIRY_MARGIN_MS } from '../../../src/base/limits.js';
 import type { Command } from '../../../src/lease/commands.js';
-import type { LeaseModel, Live } from './lease-model.js';
+import type { LeaseModel } from './lease-model.js';
+import type { Live } from './lease-state.js';
 
 interface Timed {
   readonly token: number;
@@ -66,15 +67,14 @@ export class LeaderClock {
 
   /** An entry of this term was applied. */
   applied(state: LeaseModel, command: Command, arrivedAt: (requestId: string) => number, nowMs: number): void {
-    if (command.type === 'acquire') {
-      const lease = state.live.get(command.domain);
-      if (lease?.token === state.revision) {
-        const from = arrivedAt(command.requestId);
-        this.#start(lease, from, from + patience(lease.ttlMs), nowMs + patience(lease.ttlMs));
-      }
-    }
     for (const domain of state.touched) {
       if (this.timed.get(domain)?.token !== state.live.get(domain)?.token) this.timed.delete(domain);
+    }
+    for (const lease of state.granted) {
+      // A waiter's time begins with its grant, whenever it called.
+      const waited = state.left.some(({ requestId }) => requestId === lease.requestId);
+      const from = waited ? nowMs : arrivedAt(lease.requestId);
+      this.#start(lease, from, from + patience(lease.ttlMs), nowMs + patience(lease.ttlMs));
     }
     if (command.type === 'expire') this.#close(this.expires, command, state.index);
     if (command.type === 'void') this.#close(this.voids, command, state.index);
@@ -181,6 +181,8 @@ export class LeaderClock {
       case 'withdraw':
       case 'release':
       case 'forceRelease':
+      case 'endWait':
+      case 'endCoolDown':
         return;
     }
   }

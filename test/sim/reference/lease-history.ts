@@ -62,6 +62,7 @@ export class LeaseHistory {
     }
     state.touched.clear();
     state.touchedIds.clear();
+    state.touchedNames.clear();
     return state;
   }
 }

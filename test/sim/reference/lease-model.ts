@@ -1,36 +1,22 @@
 /**
  * The lease state machine once more, from the text of design 7 and as plain as it can be: what each command does to the
- * domains and to the request ids. Nothing of `src/lease` runs here.
+ * domains, to those who wait, and to the request ids. Nothing of `src/lease` runs here: every question is a walk over
+ * lists.
  */
-import type { EndedView, EndReason, LeaseRef } from '../../../src/base/api.js';
+import type { EndedView } from '../../../src/base/api.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
-import type { Command } from '../../../src/lease/commands.js';
-import type { FinishedRequest, Lease, StateRecord, StateSummary } from '../../../src/lease/types.js';
+import type { Command, Passing } from '../../../src/lease/commands.js';
+import type { CoolDown, RefusalReason, Waiter } from '../../../src/lease/types.js';
 import type { Loaded } from '../../../src/replica/types.js';
-
-/** A lease that lives. */
-export interface Live extends Pick<
-  Lease,
-  'domain' | 'token' | 'requestId' | 'holder' | 'metadata' | 'ttlMs' | 'grantedAtUnixMs' | 'owner'
-> {
-  version: number;
-  leftMs: number | undefined;
-  /** Index of the last Checkpoint that was applied. */
-  checkpointed: number;
-  /** Index and term of the last Void that was applied. */
-  voided: { readonly index: number; readonly term: number } | undefined;
-}
-
-/** A request that is over. */
-export type Over = Pick<
-  FinishedRequest,
-  'requestId' | 'domain' | 'finishedAt' | 'token' | 'reason' | 'by' | 'note' | 'owner' | 'asked'
->;
+import { LeaseState, nameOf } from './lease-state.js';
+import type { Live, Over } from './lease-state.js';
 
 /** What an entry came to, for whoever asked for it. */
 export type Outcome =
   | { readonly type: 'granted'; readonly token: number }
-  | { readonly type: 'notGranted'; readonly reason: 'held' | 'recovering'; readonly token: number }
+  | { readonly type: 'queued' }
+  | { readonly type: 'notGranted'; readonly reason: RefusalReason; readonly token: number }
+  | { readonly type: 'overQuota' }
   | { readonly type: 'ended'; readonly ended: EndedView }
   | { readonly type: 'tooOld' }
   | { readonly type: 'reused'; readonly field: string }
@@ -44,92 +30,31 @@ type CommandOf<Type extends Command['type']> = Extract<Command, { readonly type:
 const DONE: Outcome = { type: 'done' };
 
 /** See the head of the file. */
-export class LeaseModel {
-  /** Raft index of the last entry applied. */
-  index: number;
-  readonly start: number;
-  readonly base: number;
-  readonly keep: number;
-  forgotten: number;
-  holding: boolean;
-  readonly live = new Map<string, Live>();
-  readonly ids = new Map<string, Live | Over>();
-  /** In the order of their ends. */
-  over: Over[] = [];
-  /** Domains and ids that changed since somebody emptied it. */
+export class LeaseModel extends LeaseState {
+  /** What the last entry granted. */
+  granted: Live[] = [];
+  /** Who left a queue by the last entry, granted or not. */
+  left: Waiter[] = [];
+  /** Domains and slots, names with their queues, and ids that changed since somebody emptied it. */
   readonly touched = new Set<string>();
+  readonly touchedNames = new Set<string>();
   readonly touchedIds = new Set<string>();
 
-  constructor(history: { readonly start: number; readonly base: number }, index: number, summary: StateSummary) {
-    this.start = history.start;
-    this.base = history.base;
-    this.index = index;
-    this.keep = summary.limits.finishedRequests;
-    this.forgotten = summary.forgotten;
-    this.holding = summary.holding;
-  }
-
-  get revision(): number {
-    return this.base + this.index - this.start;
-  }
-
-  /** Fills in what a table holds. */
-  load(records: Iterable<StateRecord>): void {
-    for (const record of records) {
-      if (record.type === 'finished') {
-        this.over.push(...record.requests.filter((request) => request.finishedAt > this.forgotten));
-        continue;
-      }
-      const { checkpointLeftMs: leftMs, ...lease } = record.lease;
-      const live: Live = { ...lease, leftMs, checkpointed: this.index, voided: undefined };
-      this.live.set(live.domain, live);
-      this.ids.set(live.requestId, live);
-    }
-    this.over.sort((left, right) => left.finishedAt - right.finishedAt);
-    for (const request of this.over) this.ids.set(request.requestId, request);
-  }
-
   copy(): LeaseModel {
-    const { forgotten, holding, keep: finishedRequests } = this;
-    const limits = { finishedRequests };
-    const summary: StateSummary = { forgotten: forgotten as StateSummary['forgotten'], holding, limits };
-    const copy = new LeaseModel(this, this.index, summary);
-    for (const lease of this.live.values()) {
-      const own = { ...lease };
-      copy.live.set(own.domain, own);
-      copy.ids.set(own.requestId, own);
-    }
-    copy.over = [...this.over];
-    for (const request of this.over) copy.ids.set(request.requestId, request);
+    const copy = new LeaseModel(this, this.index, this.summary);
+    copy.copyFrom(this);
     return copy;
   }
 
   /** The next entry, of `term`; a no-op and a configuration are no command. */
   apply(term: number, command: Command | undefined): Outcome {
     this.index++;
+    this.granted = [];
+    this.left = [];
     if (command === undefined) return DONE;
     const outcome = this.#carryOut(term, command);
     this.#forget();
     return outcome;
-  }
-
-  /** How (domain, token), which does not live, ended. */
-  endOf({ domain, token }: { readonly domain: string; readonly token: number }): EndedView {
-    const request = this.over.find((each) => each.token === token && each.domain === domain);
-    if (request !== undefined) return this.viewOf(request);
-    let reason: EndReason = 'unspecified';
-    if (token <= this.base) reason = 'earlier_history';
-    else if (token > this.forgotten) reason = 'never_granted';
-    return { lease: { domain, token } as LeaseRef, reason, by: '', note: '', currentToken: this.#tokenOf(domain) };
-  }
-
-  viewOf({ domain, token, reason, by, note }: Over): EndedView {
-    const lease = token === undefined ? undefined : { domain, token };
-    return { lease, reason, by, note, currentToken: this.#tokenOf(domain) };
-  }
-
-  #tokenOf(domain: string): EndedView['currentToken'] {
-    return this.live.get(domain)?.token ?? ZERO_REVISION;
   }
 
   #carryOut(term: number, command: Command): Outcome {
@@ -141,20 +66,34 @@ export class LeaseModel {
       case 'release':
         return this.#release(command);
       case 'forceRelease': {
-        const lease = this.#find(command);
+        const lease = this.find(command);
         if (lease === undefined) {
-          return { type: 'forceReleased', released: false, currentToken: this.#tokenOf(command.domain) };
+          return { type: 'forceReleased', released: false, currentToken: this.tokenOf(command.domain) };
         }
         this.#end(lease, 'force_released', command.by, command.note);
+        this.#handOver([command.domain], [command], command.atUnixMs);
         return { type: 'forceReleased', released: true, currentToken: ZERO_REVISION };
       }
       case 'expire':
-        if (command.term !== term) return DONE;
-        for (const key of command.leases) {
-          const lease = this.#find(key);
-          if (lease?.version === key.version) this.#end(lease, 'expired');
-        }
+        if (command.term === term) this.#expire(command);
         return DONE;
+      case 'endWait':
+        if (command.term === term) this.#endWait(command);
+        return DONE;
+      case 'endCoolDown': {
+        if (command.term !== term) return DONE;
+        const over = command.domains.filter(({ domain, since }) => this.closed.get(domain)?.since === since);
+        for (const { domain } of over) {
+          this.closed.delete(domain);
+          this.touched.add(domain);
+        }
+        this.#handOver(
+          over.map(({ domain }) => domain),
+          command.domains,
+          command.atUnixMs,
+        );
+        return DONE;
+      }
       case 'checkpoint':
         for (const key of command.leases) {
           const lease = this.#mark(key, key.leftMs);
@@ -174,66 +113,163 @@ export class LeaseModel {
   }
 
   #acquire(command: CommandOf<'acquire'>): Outcome {
-    const { requestId, domain } = command;
+    const { requestId, domain, slots, atUnixMs } = command;
     const known = this.ids.get(requestId);
+    const place = this.holding ? undefined : this.freePlace(domain);
     if (known !== undefined) {
-      const field = difference(known, command);
+      const field = this.difference(known, command);
       if (field !== undefined) return { type: 'reused', field };
       if ('version' in known) return { type: 'granted', token: known.token };
-      return { type: 'ended', ended: this.viewOf(known) };
+      if ('finishedAt' in known) return { type: 'ended', ended: this.viewOf(known) };
+      if (place === undefined) return { type: 'queued' };
+      this.#leave(known);
+      return this.#grant(place, known, atUnixMs);
     }
     if (command.seenRevision < this.forgotten) return { type: 'tooOld' };
-    if (this.holding) return { type: 'notGranted', reason: 'recovering', token: 0 };
-    const current = this.live.get(domain);
-    if (current !== undefined) return { type: 'notGranted', reason: 'held', token: current.token };
-    const { holder, metadata, ttlMs, atUnixMs: grantedAtUnixMs, owner } = command;
+    if (this.isOtherwise(domain, slots)) return this.#refuse(domain, 'slots_differ');
+    const begins = slots > 1 && !this.counting.has(domain);
+    if (place === undefined) return this.#queue(command, begins);
+    if ((begins && this.isFullOfNames(command)) || this.isFullOfLeases(command)) return { type: 'overQuota' };
+    if (begins) {
+      this.counting.set(domain, { name: domain, slots, principal: command.principal });
+      this.touchedNames.add(domain);
+    }
+    return this.#grant(begins ? `${domain}#0` : place, command, atUnixMs);
+  }
+
+  #queue(command: CommandOf<'acquire'>, begins: boolean): Outcome {
+    const { domain, requestId, waitMs } = command;
+    if (waitMs === 0) return this.#refuse(domain, this.#whyNot(domain));
+    if (begins) return this.#refuse(domain, 'recovering');
+    if (this.queueOf(domain).length >= this.limits.queue) return this.#refuse(domain, 'queue_full');
+    if (this.isFullOfWaiters(command)) return { type: 'overQuota' };
+    const { holder, ttlMs, coolDownMs, slots, metadata, owner, principal, atUnixMs: queuedAtUnixMs } = command;
+    const queuedAt = this.revision as Waiter['queuedAt'];
+    const asked = { domain, requestId, holder, ttlMs, waitMs, coolDownMs, slots, metadata, owner, principal };
+    const waiter: Waiter = { ...asked, queuedAt, queuedAtUnixMs };
+    this.waiting.push(waiter);
+    this.ids.set(requestId, waiter);
+    this.touchedNames.add(domain);
+    this.touchedIds.add(requestId);
+    return { type: 'queued' };
+  }
+
+  #whyNot(name: string): RefusalReason {
+    if (this.holding) return 'recovering';
+    return this.inTheWay(name) === undefined ? 'cool_down' : 'held';
+  }
+
+  #refuse(name: string, reason: RefusalReason): Outcome {
+    return { type: 'notGranted', reason, token: this.inTheWay(name)?.token ?? 0 };
+  }
+
+  #grant(
+    place: string,
+    asked: Pick<Waiter, 'requestId' | 'holder' | 'metadata' | 'ttlMs' | 'coolDownMs' | 'owner' | 'principal'>,
+    grantedAtUnixMs: number,
+  ): Outcome {
+    const { requestId, holder, metadata, ttlMs, coolDownMs, owner, principal } = asked;
     const token = this.revision as Live['token'];
-    const about = { domain, token, requestId, holder, metadata, ttlMs, grantedAtUnixMs, owner };
-    const lease: Live = { ...about, version: 0, leftMs: undefined, checkpointed: 0, voided: undefined };
-    this.live.set(domain, lease);
+    const about = { domain: place as Live['domain'], token, requestId, holder, metadata, ttlMs, coolDownMs };
+    const whose = { grantedAtUnixMs, owner, principal };
+    const lease: Live = { ...about, ...whose, version: 0, leftMs: undefined, checkpointed: 0, voided: undefined };
+    this.live.set(place, lease);
     this.ids.set(requestId, lease);
+    this.granted.push(lease);
     this.#touch(lease);
     return { type: 'granted', token };
   }
 
-  #withdraw({ requestId, domain, owner }: CommandOf<'withdraw'>): Outcome {
+  /**
+   * Whatever is free now of the names of `freed` goes to who waits for it and is not passed over by any list of the entry:
+   * first come first, lowest slot first.
+   */
+  #handOver(freed: readonly string[], lists: readonly Passing[], atUnixMs: number): void {
+    if (this.holding) return;
+    const detached = lists.flatMap((list) => list.detached);
+    for (const domain of freed) {
+      const name = nameOf(domain);
+      for (;;) {
+        const place = this.freePlace(name);
+        const next = this.queueOf(name).find(({ requestId }) => !detached.includes(requestId));
+        if (place === undefined || next === undefined) break;
+        this.#leave(next);
+        this.#grant(place, next, atUnixMs);
+      }
+    }
+  }
+
+  #leave(waiter: Waiter): void {
+    this.waiting = this.waiting.filter((each) => each !== waiter);
+    this.left.push(waiter);
+    this.touchedNames.add(waiter.domain);
+    this.touchedIds.add(waiter.requestId);
+  }
+
+  #expire(command: CommandOf<'expire'>): void {
+    const freed: string[] = [];
+    for (const key of command.leases) {
+      const lease = this.find(key);
+      if (lease?.version !== key.version) continue;
+      this.#end(lease, 'expired');
+      const { domain, coolDownMs: ms } = lease;
+      if (ms > 0) this.closed.set(domain, { domain, since: this.revision as CoolDown['since'], ms });
+      else freed.push(domain);
+    }
+    this.#handOver(freed, command.leases, command.atUnixMs);
+  }
+
+  #endWait(command: CommandOf<'endWait'>): void {
+    const freed: string[] = [];
+    for (const { requestId } of command.waits) {
+      const known = this.ids.get(requestId);
+      if (known === undefined || 'finishedAt' in known) continue;
+      if ('version' in known) {
+        this.#end(known, 'left_queue');
+        freed.push(known.domain);
+      } else this.#endWaiter(known, 'left_queue');
+    }
+    this.#handOver(freed, command.waits, command.atUnixMs);
+  }
+
+  #endWaiter(waiter: Waiter, reason: 'withdrawn' | 'left_queue'): void {
+    const { requestId, domain, owner, ttlMs, holder, coolDownMs, slots } = waiter;
+    this.#leave(waiter);
+    const asked = { ttlMs, holder, coolDownMs, slots };
+    this.#remember({ requestId, domain, token: undefined, reason, by: '', note: '', owner, asked });
+  }
+
+  #withdraw(command: CommandOf<'withdraw'>): Outcome {
+    const { requestId, domain, owner } = command;
     const known = this.ids.get(requestId);
     if (known === undefined) {
-      this.#remember({
-        requestId,
-        domain,
-        token: undefined,
-        reason: 'withdrawn',
-        by: '',
-        note: '',
-        owner,
-        asked: undefined,
-      });
+      const nothing = { token: undefined, by: '', note: '', asked: undefined };
+      this.#remember({ requestId, domain, ...nothing, reason: 'withdrawn', owner });
       return { type: 'withdrawn' };
     }
     if (known.owner !== '' && known.owner !== owner) return { type: 'reused', field: 'owner' };
-    if (known.domain !== domain) return { type: 'reused', field: 'domain' };
-    if ('version' in known) this.#end(known, 'withdrawn');
+    if (nameOf(known.domain) !== domain) return { type: 'reused', field: 'domain' };
+    if ('version' in known) {
+      this.#end(known, 'withdrawn');
+      this.#handOver([command.domain], [command], command.atUnixMs);
+    } else if (!('finishedAt' in known)) this.#endWaiter(known, 'withdrawn');
     return { type: 'withdrawn' };
   }
 
   #release(command: CommandOf<'release'>): Outcome {
-    const lease = this.#find(command);
+    const lease = this.find(command);
     const over = this.over.find((each) => each.token === command.token && each.domain === command.domain);
     const owner = lease?.owner ?? over?.owner ?? '';
     if (owner !== '' && owner !== command.owner) return { type: 'reused', field: 'owner' };
-    if (lease !== undefined) this.#end(lease, 'released');
-    else if (over?.reason !== 'released') return { type: 'released', released: false, ended: this.endOf(command) };
+    if (lease !== undefined) {
+      this.#end(lease, 'released');
+      this.#handOver([command.domain], [command], command.atUnixMs);
+    } else if (over?.reason !== 'released') return { type: 'released', released: false, ended: this.endOf(command) };
     return { type: 'released', released: true, ended: undefined };
   }
 
-  #find({ domain, token }: { readonly domain: string; readonly token: number }): Live | undefined {
-    const lease = this.live.get(domain);
-    return lease?.token === token ? lease : undefined;
-  }
-
   #mark(key: { readonly domain: string; readonly token: number }, leftMs: number | undefined): Live | undefined {
-    const lease = this.#find(key);
+    const lease = this.find(key);
     if (lease === undefined) return undefined;
     lease.version++;
     lease.leftMs = leftMs;
@@ -242,10 +278,11 @@ export class LeaseModel {
   }
 
   #end(lease: Live, reason: Over['reason'], by = '', note = ''): void {
-    const { requestId, domain, token, owner, ttlMs, holder } = lease;
+    const { requestId, domain, token, owner, ttlMs, holder, coolDownMs } = lease;
     this.live.delete(domain);
     this.touched.add(domain);
-    this.#remember({ requestId, domain, token, reason, by, note, owner, asked: { ttlMs, holder } });
+    const asked = { ttlMs, holder, coolDownMs, slots: this.slotsOf(domain) };
+    this.#remember({ requestId, domain, token, reason, by, note, owner, asked });
   }
 
   #remember(request: Omit<Over, 'finishedAt'>): void {
@@ -255,12 +292,13 @@ export class LeaseModel {
     this.touchedIds.add(over.requestId);
   }
 
-  /** The oldest go, all of one revision together, while at least `keep` remain. */
+  /** The oldest go, all of one revision together, while at least as many remain as are to be kept. */
   #forget(): void {
-    while (this.over.length > this.keep) {
+    const keep = this.limits.finishedRequests;
+    while (this.over.length > keep) {
       const oldest = this.over[0]?.finishedAt;
       const gone = this.over.filter(({ finishedAt }) => finishedAt === oldest);
-      if (oldest === undefined || this.over.length - gone.length < this.keep) return;
+      if (oldest === undefined || this.over.length - gone.length < keep) return;
       this.over = this.over.slice(gone.length);
       for (const { requestId } of gone) {
         this.ids.delete(requestId);
@@ -281,14 +319,4 @@ export function stateOnDisk({ genesis, snapshot, summary, records }: Loaded): Le
   const model = new LeaseModel(genesis.history, snapshot.index, summary);
   model.load(records);
   return model;
-}
-
-/** The field in which an Acquire is not what its id stands for. */
-function difference(known: Live | Over, command: CommandOf<'acquire'>): string | undefined {
-  if (known.owner !== '' && known.owner !== command.owner) return 'owner';
-  if (known.domain !== command.domain) return 'domain';
-  const asked = 'version' in known ? known : known.asked;
-  if (asked === undefined) return undefined;
-  if (asked.ttlMs !== command.ttlMs) return 'ttl_ms';
-  return asked.holder === command.holder ? undefined : 'holder';
 }

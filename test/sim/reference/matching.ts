@@ -2,7 +2,8 @@
 import type { Command } from '../../../src/lease/commands.js';
 import { subjectOf } from './calls.js';
 import type { OpenCall } from './calls.js';
-import type { LeaseModel, Live } from './lease-model.js';
+import type { LeaseModel } from './lease-model.js';
+import type { Live } from './lease-state.js';
 
 /** The live leases that a call speaks of. */
 export function leasesOf({ call }: OpenCall, state: LeaseModel): Live[] {
@@ -29,6 +30,10 @@ export function asksFor({ call, principal, seen }: OpenCall, command: Command, s
     command.domain === call.domain &&
     command.holder === call.holder &&
     command.ttlMs === call.ttlMs &&
+    command.waitMs === call.waitMs &&
+    command.coolDownMs === call.coolDownMs &&
+    command.slots === call.slots &&
+    command.principal === principal.name &&
     command.seenRevision === seen
   );
 }

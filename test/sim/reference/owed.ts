@@ -16,24 +16,16 @@ export interface Ledger {
   readonly leases: LeaseModel;
   readonly calls: Calls;
   readonly clock: LeaderClock | undefined;
-  readonly step: number;
-  readonly nowMs: number;
-  /** There was a tick in the step. */
-  readonly ticked: boolean;
-  /** A hand-over is under way: nothing can be proposed meanwhile. */
-  readonly handover: boolean;
   readonly fail: (text: string) => void;
 }
 
 /** After each step. */
 export function checkOwed(ledger: Ledger): void {
-  const { model, clock, nowMs, handover } = ledger;
+  const { model, clock } = ledger;
   if (model.leading === undefined) checkHandedBack(ledger);
   else checkMeantFor(ledger, model.leading.term);
   if (model.leading !== undefined && clock !== undefined && model.ready) {
     checkFatesTold(ledger, clock, model.leading);
-    if (handover) clock.handoverAt = nowMs;
-    clock.checkOverdue(ledger.step, nowMs, ledger.ticked, ledger.fail);
   }
 }
 

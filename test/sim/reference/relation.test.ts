@@ -240,7 +240,13 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
     events((event, { context: { lease, leadership } }) => {
       if (event.type !== 'tick' || leadership?.ready === undefined || lease.leases.size === 0) return undefined;
       const leases = [...lease.leases.values()].map(({ domain, token }) => ({ domain, token }));
-      const more = { id: 1, term: leadership.term, timeoutMs: 1_000, principal: { name: 'x', authenticated: false } };
+      const more = {
+        id: 1,
+        term: leadership.term,
+        timeoutMs: 1_000,
+        holdMs: 0,
+        principal: { name: 'x', authenticated: false },
+      };
       const from = STRANGER.node;
       // Given up at once: nobody waits for its answer.
       const gone = { type: 'forwardCancelled', from, id: more.id } as const;

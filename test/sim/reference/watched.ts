@@ -5,16 +5,16 @@ import type { Context } from '../../../src/replica/state.js';
 import type { Effect, Event, Loaded } from '../../../src/replica/types.js';
 import type { Process, Step } from '../observation.js';
 import { Answers } from './answers.js';
-import { Calls, subjectOf } from './calls.js';
+import { Calls } from './calls.js';
 import type { OpenCall } from './calls.js';
 import { Cuts } from './cuts.js';
-import { LeaderClock, leaseKey } from './leader-clock.js';
+import { leaseKey } from './leader-clock.js';
 import { compareLeases } from './lease-compare.js';
 import type { LeaseHistory } from './lease-history.js';
 import { stateOnDisk } from './lease-model.js';
 import type { LeaseModel } from './lease-model.js';
 import { sameEntry } from './log.js';
-import { asksFor, leasesOf } from './matching.js';
+import { leasesOf } from './matching.js';
 import { checkOwed } from './owed.js';
 import { keyOf, nodeOf } from './members.js';
 import { checkSent } from './messages.js';
@@ -23,10 +23,15 @@ import { adopt, compareRaft, takeWrite } from './raft-compare.js';
 import { confirm, leaderDown, receive } from './raft-messages.js';
 import { resetFacts, startRaft } from './raft-state.js';
 import type { RaftModel } from './raft-state.js';
+import { Reign } from './reign.js';
 import { SnapshotIn } from './snapshot-in.js';
+import type { Moment } from './waits.js';
 
 /** Every so many steps of a process everything is compared, not only what changed. */
 const FULL_EVERY = 128;
+/** A leader with lower limits than these may refuse its clients' work. */
+const LITTLE_BYTES = 100_000;
+const FEW_ENTRIES = 1_000;
 
 type Taken = Extract<Event, { readonly type: 'call' | 'forwarded' }>;
 
@@ -40,7 +45,7 @@ export class Watched {
   readonly #snapshot = new SnapshotIn();
   readonly #cuts: Cuts;
   #leases: LeaseModel;
-  #clock: LeaderClock | undefined;
+  #reign: Reign | undefined;
   #step = 0;
   #firstTickAt: number | undefined;
   #stopping = false;
@@ -104,24 +109,34 @@ export class Watched {
       model,
       leases: this.#leases,
       calls: this.#calls,
-      clock: this.#clock,
+      reign: this.#reign,
       step: this.#step,
+      nowMs: this.#nowMs,
       fail: this.#fail,
     });
-    if (!model.facts.unsure) for (let index = own + 1; index <= model.log.last; index++) this.#proposed(index);
-    this.#checkOwed(ticked);
+    this.#judgeLeader(own, ticked);
     this.#calls.settle();
     if (ticked) this.#calls.checkDeadlines(time.nowMs, this.#fail);
   }
 
-  #checkOwed(ticked: boolean): void {
+  /** What it proposed behind `own`, and what it owes. */
+  #judgeLeader(own: number, ticked: boolean): void {
     const model = this.#model;
     if (model.facts.unsure) return;
-    const { role } = this.#context.raft;
-    const handover = role.type === 'leader' && role.handover !== undefined;
-    const moment = { step: this.#step, nowMs: this.#nowMs, ticked, handover };
-    const known = { model, leases: this.#leases, calls: this.#calls, clock: this.#clock };
-    checkOwed({ ...known, ...moment, fail: this.#fail });
+    const reign = this.#reign;
+    const { raft, options } = this.#context;
+    const { maxUncommittedBytes, maxUnappliedEntries } = options;
+    const moment: Moment = {
+      step: this.#step,
+      nowMs: this.#nowMs,
+      ticked,
+      handover: raft.role.type === 'leader' && raft.role.handover !== undefined,
+      loaded: (maxUncommittedBytes < LITTLE_BYTES || maxUnappliedEntries < FEW_ENTRIES) && own > model.commit,
+      called: reign?.called() ?? new Set(),
+    };
+    for (let index = own + 1; index <= model.log.last; index++) this.#proposed(index, moment);
+    checkOwed({ model, leases: this.#leases, calls: this.#calls, clock: reign?.clock, fail: this.#fail });
+    if (model.leading !== undefined && model.ready) reign?.settle(this.#leases, moment);
   }
 
   #begin(nowMs: number, effects: readonly Effect[], context: Readonly<Context>): void {
@@ -130,7 +145,7 @@ export class Watched {
     this.#nowMs = nowMs;
     this.#context = context;
     this.#logBefore = model.log.last;
-    if (this.#clock?.term !== model.leading?.term) this.#clock = undefined;
+    if (this.#reign?.term !== model.leading?.term) this.#reign = undefined;
     resetFacts(model);
     if (model.proofs.size > 1) for (const term of model.proofs.keys()) if (term < model.term) model.proofs.delete(term);
     const led = model.leading;
@@ -230,10 +245,11 @@ export class Watched {
     const seen = call.type === 'acquire' ? call.seenRevision || stamp : undefined;
     const taken = this.#calls.take(event, this.#nowMs, this.#step, this.#logBefore, seen);
     this.#fresh.push(taken);
-    for (const lease of leasesOf(taken, this.#leases)) this.#clock?.named(lease, this.#nowMs);
+    for (const lease of leasesOf(taken, this.#leases)) this.#reign?.clock.named(lease, this.#nowMs);
     const served = event.type === 'call' ? !this.#stopping : event.term === model.leading?.term;
-    if (call.type !== 'renew' || !model.ready || !served) return;
-    for (const ref of call.leases) this.#clock?.renew(ref, this.#nowMs);
+    if (!model.ready || !served) return;
+    this.#reign?.came(taken);
+    if (call.type === 'renew') for (const ref of call.leases) this.#reign?.clock.renew(ref, this.#nowMs);
   }
 
   /** Applies what has become committed, one entry after the other. */
@@ -250,15 +266,7 @@ export class Watched {
       const outcome = this.#leases.apply(entry.term, command);
       const { leading } = model;
       if (leading?.term === entry.term && model.ready && command !== undefined) {
-        const subject = subjectOf(command);
-        if (subject !== undefined) {
-          const decided = { index: entry.index, term: entry.term, outcome };
-          const known = this.#calls.decided.get(subject);
-          if (known === undefined) this.#calls.decided.set(subject, [decided]);
-          else known.push(decided);
-        }
-        const nowMs = this.#nowMs;
-        this.#clock?.applied(this.#leases, command, (id) => this.#calls.firstSeen.get(id) ?? nowMs, nowMs);
+        this.#reign?.applied(this.#leases, command, outcome, { step: this.#step, nowMs: this.#nowMs });
       }
       if (leading?.termStart === entry.index) this.#becomeReady(entry.term);
       this.#answers.checkContents(this.#leases);
@@ -270,13 +278,16 @@ export class Watched {
   /** The own no-op is applied. What waited begins here: nothing of before confirms anything for it. */
   #becomeReady(term: number): void {
     this.#model.ready = true;
-    this.#clock = new LeaderClock(term, this.#leases, this.#nowMs);
+    const { waiterGraceMs: graceMs } = this.#context.options;
+    const begun = { nowMs: this.#nowMs, step: this.#step, graceMs };
+    this.#reign = new Reign(term, this.#leases, this.#calls, begun, this.#fail);
     this.#fresh = [...this.#calls.all()];
     for (const call of this.#fresh) {
       call.since = { step: this.#step, index: this.#leases.index };
       // Of an earlier leadership of this member.
       call.flagged.clear();
-      for (const lease of leasesOf(call, this.#leases)) this.#clock.named(lease, this.#nowMs);
+      for (const lease of leasesOf(call, this.#leases)) this.#reign.clock.named(lease, this.#nowMs);
+      if (!call.over) this.#reign.came(call);
     }
   }
 
@@ -296,7 +307,7 @@ export class Watched {
     if (leading === undefined || role.type !== 'leader') return;
     while (leading.issued < role.rounds.issued) {
       leading.issued++;
-      if (this.#clock !== undefined) this.#clock.rounds[leading.issued] = this.#step;
+      if (this.#reign !== undefined) this.#reign.clock.rounds[leading.issued] = this.#step;
     }
     confirm(this.#model);
     if (leading.confirmed !== role.rounds.confirmed) {
@@ -353,6 +364,7 @@ export class Watched {
 
   #compareLeases(full: boolean): void {
     const { touched, touchedIds } = this.#leases;
+    // Whatever changes a queue changes an id.
     if (full || touched.size > 0 || touchedIds.size > 0 || this.#leases.revision !== this.#context.lease.revision) {
       compareLeases(this.#leases, this.#context.lease, full, this.#fail);
       touched.clear();
@@ -362,7 +374,7 @@ export class Watched {
   /** Notes which leases were flagged when the calls of this step came. */
   #flag(): void {
     if (this.#fresh.length === 0) return;
-    const clock = this.#model.ready ? this.#clock : undefined;
+    const clock = this.#model.ready ? this.#reign?.clock : undefined;
     if (clock !== undefined) {
       for (const call of this.#fresh) {
         for (const lease of leasesOf(call, this.#leases)) if (clock.isFlagged(lease)) call.flagged.add(leaseKey(lease));
@@ -371,24 +383,16 @@ export class Watched {
     this.#fresh = [];
   }
 
-  /** An entry that this leader appended by itself: a call asked for it, or its clock did. */
-  #proposed(index: number): void {
+  /** An entry that this leader appended by itself. */
+  #proposed(index: number, moment: Moment): void {
     const entry = this.#model.log.at(index);
     const actual = this.#context.raft.log.entries[index - this.#context.raft.log.anchor.index - 1];
     if (entry?.kind !== 'command' || !sameEntry(entry, actual)) return;
     const command = this.#decode(entry.payload);
-    const clock = this.#clock;
-    if (clock?.term !== entry.term) {
+    if (this.#reign?.term !== entry.term) {
       this.#fail(`proposes a ${command.type} before its no-op of term ${entry.term} is applied`);
       return;
     }
-    const subject = subjectOf(command);
-    if (subject === undefined) {
-      const { holdMs } = this.#process.genesis;
-      clock.proposed(command, index, this.#step, this.#leases, this.#nowMs, holdMs, this.#fail);
-      return;
-    }
-    for (const call of this.#calls.all()) if (asksFor(call, command, subject)) return;
-    this.#fail(`proposes a ${subject}, which nobody asked for`);
+    this.#reign.proposed(command, index, this.#leases, moment, this.#process.genesis.holdMs);
   }
 }

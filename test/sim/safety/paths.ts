@@ -75,6 +75,8 @@ export class Paths implements Observer {
       case 'release':
       case 'withdraw':
       case 'forceRelease':
+      case 'endWait':
+      case 'endCoolDown':
     }
   }
 

@@ -2,7 +2,7 @@
  * What must hold after every step of every member (codes of test/scenario): the invariants of Raft and of the disk, equal
  * states at equal positions, and facts of the log for those who judge what clients saw.
  */
-import { leaseOf } from '../../../src/lease/lookup.js';
+import { finishedLease, leaseOf } from '../../../src/lease/lookup.js';
 import { hashState } from '../../../src/lease/hash.js';
 import type { State } from '../../../src/lease/state.js';
 import type { Command } from '../../../src/lease/commands.js';
@@ -178,7 +178,8 @@ export class Safety implements Observer {
           this.#facts.outlived();
           continue;
         }
-        if (context.lease.requests.byToken.get(token)?.finishedAt === revision) this.#facts.expired(domain, token, at);
+        if (finishedLease(context.lease, { domain, token })?.finishedAt === revision)
+          this.#facts.expired(domain, token, at);
       }
     }
     if (applied % HASH_EVERY === 0) this.#compareState(process, context.lease, applied);

@@ -81,7 +81,7 @@ class Gatherer {
   readonly #drafts = new Map<Revision, Draft>();
 
   /** Notes a request, and from when it can have been granted something. */
-  asked({ operation, grantedTo }: Told): void {
+  asked({ operation, grantedTo, waits }: Told): void {
     const { call, invokedAt, outcome } = operation;
     if ((call.type !== 'acquire' && call.type !== 'withdraw') || outcome.type === 'not-done') return;
     const request = this.#request(call.requestId);
@@ -91,7 +91,7 @@ class Gatherer {
     }
     request.asked.push(call);
     // A call that was told that it is not granted, or withdrawn, has granted nothing.
-    if (outcome.type === 'unknown' || grantedTo !== undefined) {
+    if (outcome.type === 'unknown' || grantedTo !== undefined || waits === true) {
       request.grantFrom = Math.min(request.grantFrom, invokedAt);
     }
   }

@@ -34,6 +34,10 @@ export interface Told {
   readonly notGranted?: RequestId;
   /** A request that holds nothing and will hold nothing. */
   readonly withdrawn?: RequestId;
+  /** It left its queue by itself: `withdrawn` is over without a Withdraw. */
+  readonly left?: true;
+  /** The request waits or waited: it may be granted later by this call, or was, for a while of which nobody was told (F7). */
+  readonly waits?: true;
   /** Nothing has been granted in this history yet. */
   readonly recovering?: true;
   /** The caller holds `current` and counts from this call. */
@@ -120,7 +124,8 @@ function read(call: JudgedCall, answer: Answer): Said {
       if (call.type !== 'forceRelease') break;
       if (answer.currentToken === call.token) return { fault: 'tells that the lease lives' };
       if (!answer.released) return { current: answer.currentToken };
-      return { ...over(call.token, 'force_released'), current: answer.currentToken };
+      // Of a lease that it ended it says no more: whoever waited may hold the domain now.
+      return over(call.token, 'force_released');
     case 'list':
     case 'transferLeadership':
     case 'getStatus':
@@ -134,20 +139,28 @@ function acquired(requestId: RequestId, { outcome }: AcquireAnswer): Said {
     case 'granted':
       return { ...live(outcome.lease), grantedTo: requestId, confirms: true };
     case 'queued':
-      return { ...(outcome.current && live(outcome.current)), notGranted: requestId };
+      return { ...inTheWay(outcome.current), notGranted: requestId, waits: true };
     case 'notGranted':
       if (outcome.reason === 'recovering') return { recovering: true, notGranted: requestId };
       if (outcome.current === undefined && outcome.reason === 'held')
         return { fault: 'lacks the lease that stands in the way' };
-      return { ...(outcome.current && live(outcome.current)), notGranted: requestId };
+      if (outcome.reason === 'wait_over')
+        return { ...inTheWay(outcome.current), withdrawn: requestId, left: true, waits: true };
+      return { ...inTheWay(outcome.current), notGranted: requestId };
     case 'ended': {
       const { lease, reason, currentToken } = outcome.ended;
       if (lease !== undefined) return { ...end(outcome.ended), over: lease.token, grantedTo: requestId };
-      return reason === 'withdrawn' || reason === 'left_queue'
+      if (reason === 'left_queue') return { withdrawn: requestId, left: true, waits: true, current: currentToken };
+      return reason === 'withdrawn'
         ? { withdrawn: requestId, current: currentToken }
         : { fault: 'lacks the lease that ended' };
     }
   }
+}
+
+/** Nobody holds a domain that somebody waits for while it is closed, or free for who calls next. */
+function inTheWay(current: LeaseView | undefined): Said {
+  return current === undefined ? { current: ZERO_REVISION } : live(current);
 }
 
 function live(view: LeaseView): Said {
