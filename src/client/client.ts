@@ -48,7 +48,12 @@ const CLOSE_MS = 2_000;
 const STATUS_MS = 2_000;
 
 /** Makes a client on these surroundings: for `connect`, for tests, and for the simulator. */
-export let createClient: (options: ConnectOptions, surroundings: Surroundings, open: OpenChannel) => Client;
+export let createClient: (
+  options: ConnectOptions,
+  surroundings: Surroundings,
+  open: OpenChannel,
+  openWatch: OpenWatch,
+) => Client;
 
 /** A client of one cluster, made by `connect`. It keeps the process alive while it holds leases. */
 export class Client implements AsyncDisposable {

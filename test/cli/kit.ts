@@ -101,6 +101,6 @@ export async function run(
 
 async function* nothingObserved(): AsyncGenerator<Observation> {
   await Promise.resolve();
-  throw new FencepostError('UNREACHABLE', 'nobody there');
+  throw errorWith('UNREACHABLE', 'nobody there');
   yield { revision: 0n, changes: [] };
 }

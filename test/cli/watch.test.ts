@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CompactedError, FencepostError } from '../../src/client/errors.js';
+import { CompactedError, errorWith } from '../../src/client/errors.js';
 import type { Observation } from '../../src/client/observe.js';
 import type { DomainChange } from '../../src/client/views.js';
 import { NOTHING, run, TOKEN } from './kit.js';
@@ -49,7 +49,7 @@ function watch(line: string, observed: Observed): Promise<Run> {
   return run(line, NOTHING, {}, observed);
 }
 
-const GONE = new FencepostError('UNREACHABLE', 'no node answered');
+const GONE = errorWith('UNREACHABLE', 'no node answered');
 
 describe('watch', () => {
   it('shows each change on a line', async () => {

@@ -4,10 +4,12 @@
  */
 import type { Call, LeaseRef } from '../../src/base/api.js';
 import type { Reply } from '../../src/client/channel.js';
-import { Client } from '../../src/client/client.js';
+import { createClient } from '../../src/client/client.js';
+import type { Client } from '../../src/client/client.js';
 import type { Reading } from '../../src/client/clock.js';
 import { safeMs } from '../../src/client/deadline.js';
 import { openGrpcChannel } from '../../src/client/grpc-channel.js';
+import { openGrpcWatch } from '../../src/client/grpc-watch.js';
 import type { Lease } from '../../src/client/index.js';
 import { systemSurroundings } from '../../src/client/surroundings.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -45,7 +47,7 @@ export class WatchedClient implements AsyncDisposable {
   private constructor(proxies: readonly TcpProxy[], { holder = 'watched', callTimeoutMs, chance }: WatchedSettings) {
     this.proxies = proxies;
     const surroundings = systemSurroundings();
-    this.client = new Client(
+    this.client = createClient(
       {
         endpoints: proxies.map(({ address }) => address),
         holder,
@@ -94,6 +96,7 @@ export class WatchedClient implements AsyncDisposable {
           },
         };
       },
+      openGrpcWatch,
     );
   }
 

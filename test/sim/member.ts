@@ -305,6 +305,11 @@ export class SimMember implements Server {
           pending?.done(header, result);
         },
       },
+      watchers: {
+        perform: ({ id }) => {
+          throw new Error(`no client of a run watches, and watch ${id} is answered`);
+        },
+      },
       observer: {
         log: () => undefined,
         serving: () => undefined,

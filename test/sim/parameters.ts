@@ -4,6 +4,7 @@
  */
 import type { Random } from '../../src/base/random.js';
 import { STATE_LIMITS } from '../../src/base/limits.js';
+import { WATCH_LIMITS } from '../../src/base/limits.js';
 import { nextInt } from '../../src/base/random.js';
 import type { StateLimits } from '../../src/lease/types.js';
 import type { ReplicaOptions } from '../../src/replica/types.js';
@@ -177,6 +178,7 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
     waiterGraceMs: skewedInt(random, 40, 3 * electionMaxMs),
     auditGrants: chance(random, 500),
     auditReleases: chance(random, 500),
+    watch: WATCH_LIMITS,
   };
 }
 

@@ -97,6 +97,9 @@ function eventText(event: Event): string {
     case 'staged':
     case 'snapshotSent':
     case 'diskFree':
+    case 'watch':
+    case 'watchReady':
+    case 'watchClosed':
     case 'stop':
       return JSON.stringify(event);
   }

@@ -4,7 +4,7 @@ import { createClient } from '../../../src/client/client.js';
 import type { Client } from '../../../src/client/client.js';
 import { FencepostError } from '../../../src/client/errors.js';
 import type { Claim } from '../judges/holds.js';
-import { endpointOf, simChannels } from './channel.js';
+import { endpointOf, openNoWatch, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
 import { ClientProcess } from './process.js';
 import { clientSurroundings } from './surroundings.js';
@@ -33,7 +33,12 @@ export class Probe implements SimClient {
     const process = this.#process;
     const endpoints = servers().map(({ node }) => endpointOf(node));
     const open = simChannels({ surroundings, process, links, attempts, client: name, life: name, servers, codecs });
-    const client = createClient({ endpoints, holder: name }, clientSurroundings(process, surroundings.random), open);
+    const client = createClient(
+      { endpoints, holder: name },
+      clientSurroundings(process, surroundings.random),
+      open,
+      openNoWatch,
+    );
     this.#serve(client).catch((error: unknown) => {
       report({ code: 'CLIENT', text: String(error) });
     });

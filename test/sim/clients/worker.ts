@@ -11,7 +11,7 @@ import type { Lease } from '../../../src/client/lease.js';
 import { between, chance, pick, skewed, skewedInt, weighted } from '../chance.js';
 import { safeHoldMs } from '../judges/holds.js';
 import type { Claim } from '../judges/holds.js';
-import { endpointOf, simChannels } from './channel.js';
+import { endpointOf, openNoWatch, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
 import { ClientProcess } from './process.js';
 import { UPTIME_SLACK_MS, clientSurroundings } from './surroundings.js';
@@ -126,7 +126,7 @@ export class Worker implements SimClient {
       callTimeoutMs: skewedInt(this.#random, 300, 6_000),
     };
     const around = clientSurroundings(process, this.#random);
-    const client = createClient(options, around, open);
+    const client = createClient(options, around, open, openNoWatch);
     this.#life = { name: life, process, client, around, leases: new Set(), lost: [] };
   }
 

@@ -42,6 +42,9 @@ export function eventText(node: NodeId, event: Event): string | undefined {
     case 'cutWritten':
     case 'staged':
     case 'diskFree':
+    case 'watch':
+    case 'watchReady':
+    case 'watchClosed':
     case 'stop':
       return undefined;
   }
