@@ -1,4 +1,4 @@
-/** `npm run bench [machine] [cycles] [failover] [leases]`: installs, builds, prints the figures of README. About five minutes in all. */
+/** `npm run bench [machine] [cycles] [failover] [leases] [heap]`: installs, builds, prints the figures of README. About five minutes in all. */
 import { build, checkNode, install } from './prepare.js';
 
 checkNode();
@@ -6,11 +6,18 @@ install();
 build();
 const { benchCycles } = await import('./bench/cycles.js');
 const { benchFailover } = await import('./bench/failover.js');
+const { benchHeap } = await import('./bench/heap.js');
 const { benchMachine } = await import('./bench/machine.js');
 const { benchManyLeases } = await import('./bench/many-leases.js');
 
 /** @type {Readonly<Record<string, () => Promise<object[]>>>} */
-const BENCHES = { machine: benchMachine, cycles: benchCycles, failover: benchFailover, leases: benchManyLeases };
+const BENCHES = {
+  machine: benchMachine,
+  cycles: benchCycles,
+  failover: benchFailover,
+  leases: benchManyLeases,
+  heap: benchHeap,
+};
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !(name in BENCHES));
