@@ -1,4 +1,4 @@
-/** `npm run bench [machine] [cycles] [failover] [leases] [pipeline]`: installs, builds, prints the figures of README. About eight minutes in all. */
+/** `npm run bench [machine] [cycles] [failover] [leases] [pipeline] [heap]`: installs, builds, prints the figures of README. About eight minutes in all. */
 import { build, checkNode, install } from './prepare.js';
 
 checkNode();
@@ -6,6 +6,7 @@ install();
 build();
 const { benchCycles } = await import('./bench/cycles.js');
 const { benchFailover } = await import('./bench/failover.js');
+const { benchHeap } = await import('./bench/heap.js');
 const { benchMachine } = await import('./bench/machine.js');
 const { benchManyLeases } = await import('./bench/many-leases.js');
 const { benchPipeline } = await import('./bench/pipeline.js');
@@ -17,6 +18,7 @@ const BENCHES = {
   pipeline: benchPipeline,
   failover: benchFailover,
   leases: benchManyLeases,
+  heap: benchHeap,
 };
 
 const asked = process.argv.slice(2);
