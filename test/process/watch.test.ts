@@ -121,7 +121,7 @@ describe('an observer', () => {
       const before = load.granted.size;
       await until(
         'some grants',
-        () => load.granted.size >= before + 50,
+        () => load.granted.size >= before + 20,
         60_000,
         () => cluster.logs(),
       );
@@ -130,7 +130,7 @@ describe('an observer', () => {
       const after = load.granted.size;
       await until(
         'grants without it',
-        () => load.granted.size >= after + 50,
+        () => load.granted.size >= after + 20,
         60_000,
         () => cluster.logs(),
       );
@@ -143,7 +143,7 @@ describe('an observer', () => {
     await load.stop();
     const last = [...load.granted.keys()].reduce((a, b) => (a > b ? a : b));
     await until('everything to be seen', () => followed.every((each) => each.knows() > last), 60_000);
-    expect(load.granted.size).toBeGreaterThan(300);
+    expect(load.granted.size).toBeGreaterThan(100);
     for (const each of followed) {
       expect(each.error).toBeUndefined();
       expectComplete(each.changes(), load);
