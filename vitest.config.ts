@@ -43,7 +43,7 @@ export default defineConfig({
       // Real processes of `dist`, one file at a time, after everything else: they need the machine for themselves.
       project('process', processes, {
         testTimeout: 180_000,
-        hookTimeout: 60_000,
+        hookTimeout: 180_000,
         fileParallelism: false,
         sequence: { groupOrder: 1 },
         globalSetup: ['test/support/built.setup.ts'],

@@ -57,7 +57,7 @@ describe.concurrent('a holder that hears nothing', () => {
     await using holder = await WatchedClient.of(cluster.nodes);
     const lease = await holder.client.acquire('passed-on', { ttlMs: TTL_MS });
     holder.cut();
-    const next = await rival.acquire('passed-on', { ttlMs: TTL_MS, waitMs: WAIT_MS });
+    const next = await rival.acquire('passed-on', { waitMs: WAIT_MS });
     // Before anything else runs here.
     expect(lease.isHeld()).toBe(false);
     expect(lease.state).toBe('lost');
@@ -70,7 +70,7 @@ describe.concurrent('a holder that hears nothing', () => {
     const held = await holder.next('held');
     expect(held.written).toBe('applied');
     holder.signal('SIGSTOP');
-    const next = await rival.acquire('stopped', { ttlMs: TTL_MS, waitMs: WAIT_MS });
+    const next = await rival.acquire('stopped', { waitMs: WAIT_MS });
     expect(await open(next)).toBe('applied');
     holder.signal('SIGCONT');
     const woken = await holder.next('woken');
@@ -86,7 +86,7 @@ describe.concurrent('a holder that hears nothing', () => {
     expect(held.written).toBe('applied');
     const flag = join(stage.home, 'opened');
     holder.tell({ type: 'block', ms: 2 * TTL_MS, until: flag });
-    const next = await rival.acquire('blocked', { ttlMs: TTL_MS, waitMs: WAIT_MS });
+    const next = await rival.acquire('blocked', { waitMs: WAIT_MS });
     expect(await open(next)).toBe('applied');
     await writeFile(flag, '');
     const woken = await holder.next('woken');
