@@ -230,6 +230,8 @@ describe('plain calls', () => {
             alarms: [],
           });
     const status = await within(time, 100, client.status());
+    // Tokens and revisions are shown as bigint everywhere.
+    expect(status[0]).toMatchObject({ status: { base: BigInt(BASE), appliedRevision: BigInt(BASE) } });
     expect(status.map((one) => (one.type === 'answered' ? one.status.node : one.error.code))).toEqual([
       'a',
       'UNREACHABLE',
