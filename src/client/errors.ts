@@ -232,6 +232,7 @@ export class LeaseLostError extends FencepostError {
 
 /** Changes were missed that no node keeps any more. Nobody can say what they were. Code `COMPACTED`. */
 export class CompactedError extends FencepostError {
+  /** Always this. */
   declare readonly code: 'COMPACTED';
   /** The oldest revision from which changes can be observed. */
   readonly oldestRevision: bigint;

@@ -267,7 +267,7 @@ describe('the shipped files', () => {
     for (const name of FIELD_NAMES) {
       const { fallback } = FIELDS[name];
       const none = name === 'floor' || name === 'prefixQuotas';
-      const shown = none ? 'none' : fallback === undefined ? 'required' : String(fallback);
+      const shown = none ? 'none' : fallback === undefined ? 'required' : JSON.stringify(fallback).replaceAll('"', '');
       const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\``));
       expect(row, `a row for ${name}`).toBeDefined();
       const cells = (row ?? '').split('|').map((cell) => cell.trim());

@@ -218,6 +218,9 @@ export class Watched {
       case 'unreachable':
       case 'snapshotSent':
       case 'diskFree':
+      case 'watch':
+      case 'watchReady':
+      case 'watchClosed':
     }
   }
 
@@ -356,6 +359,8 @@ export class Watched {
       case 'abortSnapshot':
       case 'refuseChunks':
       case 'chunksDone':
+      case 'watchNews':
+      case 'watchFailed':
       case 'serving':
       case 'log':
       case 'stopped':

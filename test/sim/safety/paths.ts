@@ -124,6 +124,9 @@ export class Paths implements Observer {
       case 'chunksEnded':
       case 'staged':
       case 'diskFree':
+      case 'watch':
+      case 'watchReady':
+      case 'watchClosed':
       case 'stop':
     }
   }
@@ -181,6 +184,8 @@ export class Paths implements Observer {
       case 'stage':
       case 'chunksDone':
       case 'serving':
+      case 'watchNews':
+      case 'watchFailed':
       case 'stopped':
     }
   }
