@@ -23,10 +23,11 @@ export function domainFault(text: string): string | undefined {
 }
 
 /**
- * What is wrong with `text` as the prefix of a quota, or undefined when some domain can begin so. It has no `#`: slots
- * count with their name.
+ * What is wrong with `text` as the prefix of a quota, or undefined when some domain can begin so; '' is that of all. It has
+ * no `#`: slots count with their name.
  */
 export function prefixFault(text: string): string | undefined {
+  if (text === '') return undefined;
   // A prefix ends anywhere, also behind a slash: with one more letter it has to be a domain.
   return domainFault(text.length < MAX_DOMAIN_BYTES && text.endsWith('/') ? `${text}x` : text);
 }

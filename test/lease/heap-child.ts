@@ -1,11 +1,12 @@
 /**
  * One member, alone in its cluster, driven by hand: nothing but the replica and its state lives here, so what the heap
  * gains is theirs. Needs `--expose-gc`. Arguments: what to do, how often in all, after how often the heap is first looked
- * at, how many finished requests are kept, how many bytes of log. Prints the bytes in use at both moments as JSON.
+ * at, how many finished requests are kept, how many bytes of log
+ * and of changes for watchers. Prints the bytes in use at both moments as JSON.
  */
 import type { AcquireCall, Call } from '../../src/base/api.js';
 import type { DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../../src/base/ids.js';
-import { STATE_LIMITS } from '../../src/base/limits.js';
+import { STATE_LIMITS, WATCH_LIMITS } from '../../src/base/limits.js';
 import { ZERO_REVISION } from '../../src/base/revision.js';
 import type { Revision } from '../../src/base/revision.js';
 import { createReplica } from '../../src/replica/replica.js';
@@ -32,7 +33,12 @@ const genesis: Genesis = {
 const start = { index: 0, term: 0 };
 const configuration = { voters: [self], outgoing: [], learners: [] };
 const replica = createReplica(
-  { ...defaultOptions(self, genesis), logKeepBytes: Number(logKeep), seed: 1 },
+  {
+    ...defaultOptions(self, genesis),
+    logKeepBytes: Number(logKeep),
+    watch: { ...WATCH_LIMITS, ringBytes: Number(logKeep) },
+    seed: 1,
+  },
   commandCodec,
   {
     genesis,

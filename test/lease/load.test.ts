@@ -133,7 +133,7 @@ describe('a state made of records', () => {
     ['no end', /its limit countingNames is Infinity/, { countingNames: Number.POSITIVE_INFINITY }],
     ['two quotas of one prefix', /two quotas have one prefix/, { prefixes: [prefix, { ...prefix, leases: 2 }] }],
     ['a wrong quota of a prefix', /its limit of leases below a is -1/, { prefixes: [{ ...prefix, leases: -1 }] }],
-    ['a quota of slots', /its quota below gpu# must be of/, { prefixes: [{ ...prefix, prefix: 'gpu#' }] }],
+    ['a quota of slots', /its quota below gpu# must be segments of/, { prefixes: [{ ...prefix, prefix: 'gpu#' }] }],
     ['another one', /its limit of waiters below a is 1.5/, { prefixes: [{ ...prefix, waiters: 1.5 }] }],
   ];
   it.each(limits)('refuses limits with %s', (_name, message, changed) => {

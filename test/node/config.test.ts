@@ -140,7 +140,7 @@ describe('faults', () => {
         { prefix: '/a', leases: 1.5, waiters: -1, renewals: 3 },
         { prefix: 'a', leases: 1_000_000_001, waiters: 1 },
         { prefix: 'a#', waiters: 1 },
-        { prefix: '', leases: 1, waiters: 1 },
+        { prefix: 'a//b', leases: 1, waiters: 1 },
       ],
     });
     const faults = faultsOf({ file: path, environment: { FENCEPOST_WAITERS_PER_PRINCIPAL: 'many' } });

@@ -208,7 +208,7 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
   ],
   [
     'a lease that is said to be live',
-    /lives/,
+    /lives|otherwise than the leader did/,
     answered((effect) => {
       if (effect.result.type !== 'answer' || effect.result.answer.type !== 'renew') return undefined;
       const results = effect.result.answer.results.map(() => ({ type: 'live', ttlMs: 3_000 }) as const);
@@ -260,7 +260,7 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
   ],
   [
     'a renewal that is not answered though its leases are over',
-    /does not answer renewal/,
+    /does not answer renewal|has not answered call/,
     answered(({ result }) => {
       if (result.type !== 'answer' || result.answer.type !== 'renew') return undefined;
       return result.answer.results.every(({ type }) => type === 'ended') ? [] : undefined;
