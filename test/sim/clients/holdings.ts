@@ -31,7 +31,8 @@ export class Holdings {
 
   /** Something that it holds, in `perMille` of a thousand cases; else something that it knows of. Empty: nothing. */
   some(perMille: number): readonly LeaseRef[] {
-    const from: readonly LeaseRef[] = this.#held.length > 0 && chance(this.#random, perMille) ? this.#held : this.#known;
+    const from: readonly LeaseRef[] =
+      this.#held.length > 0 && chance(this.#random, perMille) ? this.#held : this.#known;
     return from.map(({ domain, token }) => ({ domain, token }));
   }
 

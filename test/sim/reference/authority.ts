@@ -193,12 +193,7 @@ function needRound({ model, fail }: Grounds, clock: LeaderClock, call: OpenCall)
   }
 }
 
-function needDecision(
-  grounds: Grounds,
-  call: OpenCall,
-  what: string,
-  fits: (outcome: Outcome) => boolean,
-): void {
+function needDecision(grounds: Grounds, call: OpenCall, what: string, fits: (outcome: Outcome) => boolean): void {
   const found = decisionOf(grounds, call, fits);
   if (found === undefined) grounds.fail(`answers call ${call.id} ${what}; no own entry after it came to that`);
 }

@@ -299,7 +299,11 @@ export class Waits {
   }
 
   /** No domain stays free while a call for one of its waiters is held. */
-  #checkFree(leases: LeaseModel, { step, nowMs, ticked, loaded, handover }: Moment, fail: (text: string) => void): void {
+  #checkFree(
+    leases: LeaseModel,
+    { step, nowMs, ticked, loaded, handover }: Moment,
+    fail: (text: string) => void,
+  ): void {
     const names = new Set<string>();
     for (const place of this.#places.values()) {
       const { requestId, domain } = place.waiter;
