@@ -9,6 +9,7 @@ import { Coverage } from './coverage.js';
 import { ByteDisk } from './disk/byte-disk.js';
 import { ObjectDisk } from './disk/object-disk.js';
 import type { Outcome, TrialOptions } from './disk/trials.js';
+import { Queues } from './judges/queues.js';
 import { Machine } from './machine.js';
 import { Moments } from './moments.js';
 import { CLUSTER } from './life.js';
@@ -51,6 +52,7 @@ export class World {
   readonly #judges: NonNullable<RunOptions['judges']>;
   readonly #paths = new Paths(this.coverage);
   readonly #relation: Observer;
+  readonly #queues: Queues;
   /** By incarnation. */
   readonly #safeties = new Map<string, Safety>();
   readonly #forming = new FormingJudge(
@@ -69,6 +71,9 @@ export class World {
     this.#relation = createReference((fault) => {
       this.#fail('relation', fault);
     });
+    this.#queues = new Queues((fault) => {
+      this.#fail('check', fault);
+    }, this.coverage);
     this.network = new SimNetwork(this.surroundings('network'), { ...parameters.network, codecs });
     const names = Array.from({ length: nodes }, (_, at) => `n${at + 1}` as NodeId);
     const addresses = names.map((node) => ({ node, peerAddress: `${node}:7201` }));
@@ -234,7 +239,7 @@ export class World {
     // Clients are made after the members.
     let observers: readonly Observer[] | undefined;
     const all = (): readonly Observer[] =>
-      (observers ??= [this.#relation, this.#paths, this.clients.observer, this.snares]);
+      (observers ??= [this.#relation, this.#queues, this.#paths, this.clients.observer, this.snares]);
     return {
       started: (process, loaded, context) => {
         const begun = this.#forming.runs(process, this.#revision);

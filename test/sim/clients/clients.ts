@@ -12,6 +12,7 @@ import { Holds } from '../judges/holds.js';
 import { Library } from '../judges/library.js';
 import { Takeover } from '../judges/takeover.js';
 import { Tokens } from '../judges/tokens.js';
+import { Waits } from '../judges/waits.js';
 import { Machine } from '../machine.js';
 import type { Observer, Report } from '../observation.js';
 import { drawRate } from '../parameters.js';
@@ -57,6 +58,7 @@ export class Clients {
   readonly #report: Report;
   readonly #holds: Holds;
   readonly #tokens: Tokens;
+  readonly #waits: Waits;
   readonly #library: Library;
   readonly #paths: ClientPaths;
   readonly #domains: readonly Domain[];
@@ -94,14 +96,16 @@ export class Clients {
       });
     });
     this.#tokens = new Tokens(report, coverage);
+    this.#waits = new Waits(report, coverage);
     this.#paths = new ClientPaths(coverage);
     this.#takeover = new Takeover(
       report,
       coverage,
       places,
       {
-        granted: (incarnation, { domain, token, requestId }, at) => {
-          this.#tokens.granted(incarnation, domain, token, requestId, at);
+        granted: (incarnation, lease, at) => {
+          this.#tokens.granted(incarnation, lease.domain, lease.token, lease.requestId, at);
+          this.#waits.granted(incarnation, lease, at);
         },
       },
       () => scheduler.now,
@@ -114,7 +118,7 @@ export class Clients {
       },
     };
     this.#library = new Library(report, coverage, (client) => workerPlaces.some(({ name }) => name === client));
-    this.attempts = new Attempts([this.#paths, this.#holds, this.#tokens, this.#library, looks]);
+    this.attempts = new Attempts([this.#paths, this.#holds, this.#tokens, this.#waits, this.#library, looks]);
     resource.onWrite = ({ domain, token, incarnation, accepted, fence, at }) => {
       if (accepted || incarnation !== this.#incarnations.at(-1)) return;
       if (this.#holds.holds(incarnation, domain, token, at)) {
@@ -202,6 +206,8 @@ export class Clients {
   expired(domain: string, token: number, at: number): void {
     this.#look();
     this.#holds.expired(domain, token, at);
+    const incarnation = this.#incarnations.at(-1);
+    if (incarnation !== undefined) this.#waits.expired(incarnation, domain, token, at);
   }
 
   /** The run is over: looks at all of it. */
