@@ -35,13 +35,12 @@ export function restore(context: Context, meta: SnapshotMeta): void {
   );
   assert(meta.index > context.applied, `snapshot at ${meta.index} is behind the applied ${context.applied}`);
   context.incoming = undefined;
-  const before = context.lease.revision;
   const revision = revisionAt(genesis.history, meta.index);
   context.lease = createState(incoming.summary, genesis.history, revision, incoming.records);
   context.applied = meta.index;
   context.appliedTerm = meta.term;
   resetCuts(context, meta);
-  changesLost(context, before, revision);
+  changesLost(context, revision);
   // A cut of before is dropped by the store and never reported.
   context.watchdog.writes.delete('cut');
   step(context.raft, { type: 'applied', index: meta.index });

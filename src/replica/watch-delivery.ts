@@ -35,13 +35,11 @@ export function noteChanges(context: Context, revision: Revision, applied: Appli
 }
 
 /** The state was replaced by one that is applied up to `revision`: nobody knows what changed in between. */
-export function changesLost({ watching }: Context, before: Revision, revision: Revision): void {
+export function changesLost({ watching }: Context, revision: Revision): void {
   clearRing(watching.ring, next(revision));
   for (const watcher of watching.watchers.values()) {
-    if (watcher.behind) continue;
-    // It knows what was applied here; what it has asked for may lie further ahead than even the new state.
-    if (watcher.from <= before) watcher.from = next(before);
-    if (watcher.from <= revision) setBehind(watching, watcher);
+    // What it has asked for may lie further ahead than even the new state.
+    if (!watcher.behind && watcher.from <= revision) setBehind(watching, watcher);
   }
 }
 

@@ -318,6 +318,9 @@ describe('a revision with more changes than a message may have', () => {
     expect(parts.length).toBeGreaterThan(2);
     expect(parts.slice(0, -1).every(({ header }) => header.revision === large[0] - 1)).toBe(true);
     expect(parts.at(-1)?.header.revision).toBeGreaterThanOrEqual(large[0]);
+    // What was sent of one revision is forgotten with it.
+    await granted(cluster, leader, acquireOf('d', LONG));
+    await cluster.until('one more', () => words(seen).at(-1)?.endsWith('granted d to test') === true);
     // Who starts at that revision gets all of it.
     const again = cluster.watches.open(leader, 'd', large[0]);
     await untilKnown(cluster, again);
