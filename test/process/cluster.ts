@@ -41,6 +41,12 @@ export interface ProcessSettings {
   readonly environment?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
+/** What a node answered. */
+export interface Reply<T extends Call> {
+  readonly header: Header | undefined;
+  readonly answer: Extract<Answer, { type: T['type'] }>;
+}
+
 /** See the head of the file. Use with `await using`. */
 export class ProcessCluster implements AsyncDisposable {
   readonly nodes: readonly ProcessNode[];
@@ -144,11 +150,7 @@ export class ProcessCluster implements AsyncDisposable {
   }
 
   /** One call to one node by a stock gRPC client that retries nothing. */
-  call<T extends Call>(
-    node: ProcessNode,
-    call: T,
-    timeoutMs = 10_000,
-  ): Promise<{ readonly header: Header | undefined; readonly answer: Extract<Answer, { type: T['type'] }> }> {
+  call<T extends Call>(node: ProcessNode, call: T, timeoutMs = 10_000): Promise<Reply<T>> {
     let client = this.#clients.get(node.name);
     if (client === undefined) {
       client = new Client(node.clientAddress, credentials.createInsecure(), {
@@ -177,6 +179,23 @@ export class ProcessCluster implements AsyncDisposable {
         },
       );
     });
+  }
+
+  /** As {@link call}, with the same call again and again until it is answered: for calls that may be repeated. */
+  async answered<T extends Call>(node: ProcessNode, call: T): Promise<Reply<T>> {
+    let reply: Reply<T> | undefined;
+    let last: unknown;
+    const answers = async (): Promise<boolean> => {
+      try {
+        reply = await this.call(node, call, 30_000);
+      } catch (error) {
+        last = error;
+      }
+      return reply !== undefined;
+    };
+    await until(`${node.name} to answer ${call.type}`, answers, LIMIT_MS, () => `${String(last)}\n${this.logs()}`);
+    if (reply === undefined) throw new Error('no answer');
+    return reply;
   }
 
   async status(node: ProcessNode): Promise<GetStatusAnswer> {

@@ -153,7 +153,7 @@ describe('a live lease', () => {
     const [again] = attempts;
     if (again === undefined) throw new Error('an attempt expected');
     for (const node of cluster.nodes) {
-      const { answer } = await cluster.call(node, again.call, 20_000);
+      const { answer } = await cluster.answered(node, again.call);
       expect(answer.outcome).toMatchObject({
         type: 'ended',
         ended: { reason: 'released', lease: { domain: 'once', token: Number(granted) } },
@@ -198,7 +198,7 @@ describe('a live lease', () => {
 
   async function releasedAt(node: ProcessNode, { domain, token }: Lease): Promise<boolean> {
     const lease: LeaseRef = { domain: domain as Domain, token: Number(token) as Revision };
-    return (await cluster.call(node, { type: 'release', lease }, 20_000)).answer.released;
+    return (await cluster.answered(node, { type: 'release', lease })).answer.released;
   }
 });
 

@@ -63,7 +63,7 @@ describe('a queue', () => {
         const lease = await waitInOneCall('chain', at);
         order.push(at);
         tokens.push(lease.token);
-        await cluster.call(nodeOf(at), { type: 'release', lease });
+        await cluster.answered(nodeOf(at), { type: 'release', lease });
       };
       chain.push(passOn());
       await untilQueued('chain', at);
@@ -94,7 +94,7 @@ describe('a queue', () => {
       seenRevision: ZERO_REVISION,
     };
     for (;;) {
-      const { outcome } = (await cluster.call(nodeOf(at), call, 30_000)).answer;
+      const { outcome } = (await cluster.answered(nodeOf(at), call)).answer;
       if (outcome.type === 'granted') return { domain: outcome.lease.domain, token: outcome.lease.token };
       expect(outcome.type).toBe('queued');
     }
@@ -169,7 +169,7 @@ describe('a queue', () => {
 
   /** What the cluster says to one more call with an id. */
   async function endOf(call: AcquireCall): Promise<string> {
-    const { outcome } = (await cluster.call(nodeOf(0), call, 60_000)).answer;
+    const { outcome } = (await cluster.answered(nodeOf(0), call)).answer;
     if (outcome.type !== 'ended') return 'open';
     const { reason, lease } = outcome.ended;
     return reason === 'withdrawn' && lease !== undefined ? 'withdrawn after its grant' : reason;
