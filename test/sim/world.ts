@@ -24,6 +24,7 @@ import type { RunOptions, RunResult } from './result.js';
 import { Resource } from './resource.js';
 import { FormingJudge } from './safety/forming.js';
 import { Paths } from './safety/paths.js';
+import { countWaiting } from './safety/waiting-paths.js';
 import { Safety } from './safety/safety.js';
 import { Scheduler } from './scheduler.js';
 import { Snares } from './snares.js';
@@ -68,9 +69,14 @@ export class World {
     this.parameters = parameters;
     this.#judges = judges;
     const { seed, nodes, codecs, rates, wallOffsetsMs } = parameters;
-    this.#relation = createReference((fault) => {
-      this.#fail('relation', fault);
-    });
+    this.#relation = createReference(
+      (fault) => {
+        this.#fail('relation', fault);
+      },
+      (command, state) => {
+        countWaiting(command, state, this.coverage);
+      },
+    );
     this.#queues = new Queues((fault) => {
       this.#fail('check', fault);
     }, this.coverage);

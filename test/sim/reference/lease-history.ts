@@ -12,15 +12,20 @@ interface Recorded {
   readonly command: Command | undefined;
 }
 
+/** Told of each command once, and of the state that it made. */
+export type Decided = (command: Command, state: LeaseModel) => void;
+
 /** See the head of the file. */
 export class LeaseHistory {
   readonly #entries = new Map<number, Recorded>();
   readonly #states = new Map<number, LeaseModel>();
   readonly #frontier: LeaseModel;
   readonly #first: number;
+  readonly #decided: Decided;
 
   /** Begins with the state at the start of the history. */
-  constructor(state: LeaseModel) {
+  constructor(state: LeaseModel, decided: Decided) {
+    this.#decided = decided;
     this.#first = state.index;
     this.#frontier = state;
     this.#states.set(state.index, state.copy());
@@ -42,6 +47,7 @@ export class LeaseHistory {
     const frontier = this.#frontier;
     for (let next = this.#entries.get(frontier.index + 1); next !== undefined;) {
       frontier.apply(next.entry.term, next.command);
+      if (next.command !== undefined) this.#decided(next.command, frontier);
       if (frontier.index % EVERY === 0) this.#states.set(frontier.index, frontier.copy());
       next = this.#entries.get(frontier.index + 1);
     }

@@ -8,18 +8,21 @@ import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
 import type { Observer, Process, Report, Step } from '../observation.js';
 import { LeaseHistory } from './lease-history.js';
+import type { Decided } from './lease-history.js';
 import { stateOnDisk } from './lease-model.js';
 import { Watched } from './watched.js';
 
 /** See the head of the file. Reports the first fault only: what follows from a broken state says nothing. */
 export class Relation implements Observer {
   readonly #report: Report;
+  readonly #decided: Decided;
   readonly #running = new Map<number, Watched>();
   readonly #histories = new Map<string, LeaseHistory>();
   #failed = false;
 
-  constructor(report: Report) {
+  constructor(report: Report, decided: Decided = () => undefined) {
     this.#report = report;
+    this.#decided = decided;
   }
 
   started(process: Process, loaded: Loaded, context: Readonly<Context>): void {
@@ -27,7 +30,7 @@ export class Relation implements Observer {
     const { incarnation } = process.genesis;
     let history = this.#histories.get(incarnation);
     if (history === undefined) {
-      this.#histories.set(incarnation, (history = new LeaseHistory(stateOnDisk(loaded))));
+      this.#histories.set(incarnation, (history = new LeaseHistory(stateOnDisk(loaded), this.#decided)));
     }
     const fail = (text: string): void => {
       this.#fault(`${process.member.node} ${text}`);
@@ -51,6 +54,6 @@ export class Relation implements Observer {
 }
 
 /** The relation as a judge of one run. */
-export function createReference(report: Report): Observer {
-  return new Relation(report);
+export function createReference(report: Report, decided: Decided): Observer {
+  return new Relation(report, decided);
 }

@@ -137,6 +137,7 @@ export class Paths implements Observer {
         const { install, cutFrom, entries } = effect.write;
         const firsts = this.#firsts.get(process.run);
         if (install !== undefined) this.#count('snapshot installed');
+        if (install !== undefined && context.lease.queues.size > 0) this.#count('snapshot installed with waiters');
         if (cutFrom !== undefined) this.#count('conflict cut');
         if (cutFrom !== undefined && firsts?.has(cutFrom) === false) this.#count('conflict cut inside a block');
         const [first] = entries;
@@ -196,7 +197,11 @@ export class Paths implements Observer {
     const { raft, leadership, watchdog } = context;
     const leading = leadership !== undefined;
     const term = raft.hard.term;
-    if (leading && !before.leading) this.#count('leader elected');
+    if (leading && !before.leading) {
+      this.#count('leader elected');
+      if (context.lease.queues.size > 0) this.#count('leader elected while somebody waits');
+      if (context.lease.coolDowns.size > 0) this.#count('leader elected while a domain is closed');
+    }
     if (before.leading && (!leading || term !== before.term)) {
       this.#count('leader stepped down');
       if (before.rounds > 0) this.#count('round failed by deposition');
