@@ -70,7 +70,8 @@ const members = z
   .min(1, { error: 'must name at least one member, this node itself' })
   .max(7, { error: 'must name at most 7 members: more make every grant slower and nothing safer' });
 const prefix = z.custom<string>((value) => typeof value === 'string' && prefixFault(value) === undefined, {
-  error: 'must be the beginning of a domain: at most 255 bytes of [A-Za-z0-9._~:@+=-] with single slashes between segments',
+  error:
+    'must be the beginning of a domain: at most 255 bytes of [A-Za-z0-9._~:@+=-] with single slashes between segments',
 });
 const prefixQuotas = z
   .array(

@@ -188,7 +188,25 @@ function take(seen: Seen, event: Event, leads: boolean): void {
     case 'forwarderLost':
       for (const origin of seen.calls.keys()) if (origin.startsWith(`${event.node} `)) seen.calls.delete(origin);
       return;
-    default:
+    case 'chunk':
+    case 'chunksEnded':
+    case 'cutWritten':
+    case 'diskFree':
+    case 'forwardLost':
+    case 'forwardResult':
+    case 'hello':
+    case 'message':
+    case 'probed':
+    case 'snapshotSent':
+    case 'staged':
+    case 'stop':
+    case 'streamEnded':
+    case 'tick':
+    case 'unreachable':
+    case 'watch':
+    case 'watchClosed':
+    case 'watchReady':
+    case 'written':
   }
 }
 
