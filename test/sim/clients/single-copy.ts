@@ -117,7 +117,8 @@ export class SingleCopy {
             requestId: id,
             holder,
             ttlMs,
-            waitMs,
+            // What it has given another name it cannot find in a queue again.
+            waitMs: id === requestId ? waitMs : 0,
             metadata,
             coolDownMs,
             slots,

@@ -32,6 +32,15 @@ function answered(
   return effects((effect) => (effect.type === 'answer' ? change(effect) : undefined));
 }
 
+/** As {@link answered}, at a node that leads: no other has answered the same call before. */
+function ledAnswer(
+  change: (effect: Extract<Effect, { readonly type: 'answer' }>) => readonly Effect[] | undefined,
+): Tamper {
+  return effects((effect, { context }) =>
+    effect.type === 'answer' && context.leadership !== undefined ? change(effect) : undefined,
+  );
+}
+
 function isForeign(event: Event): boolean {
   return event.type === 'forwarded';
 }
@@ -208,8 +217,8 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
   ],
   [
     'a lease that is said to be live',
-    /lives|otherwise than the leader did/,
-    answered((effect) => {
+    /lives/,
+    ledAnswer((effect) => {
       if (effect.result.type !== 'answer' || effect.result.answer.type !== 'renew') return undefined;
       const results = effect.result.answer.results.map(() => ({ type: 'live', ttlMs: 3_000 }) as const);
       if (effect.result.answer.results.every(({ type }) => type === 'live')) return undefined;
@@ -260,8 +269,8 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
   ],
   [
     'a renewal that is not answered though its leases are over',
-    /does not answer renewal|has not answered call/,
-    answered(({ result }) => {
+    /does not answer renewal/,
+    ledAnswer(({ result }) => {
       if (result.type !== 'answer' || result.answer.type !== 'renew') return undefined;
       return result.answer.results.every(({ type }) => type === 'ended') ? [] : undefined;
     }),
