@@ -162,3 +162,22 @@ describe('a call that comes back while the entry that passes it over is on its w
     });
   });
 });
+
+describe('a free domain whose waiter calls while leadership is being handed over', () => {
+  it('is offered again and again, and granted when nobody has taken over', async () => {
+    const { cluster, leader, followers, lease } = await heldScene();
+    const waiting = await wait(cluster, leader, 'w');
+    cluster.cancel(waiting.call);
+    await cluster.run(5);
+    await release(cluster, leader, lease);
+    const target = cluster.node(followers[0]);
+    target.running?.store.stall();
+    cluster.call(leader, acquireOf('other'));
+    cluster.call(leader, { type: 'transferLeadership', to: target.member.node });
+    callAgain(cluster, leader, waiting);
+    await cluster.run(100);
+    expect(waiting.call.result).toBeUndefined();
+    await grantOf(cluster, waiting.call);
+    expect(cluster.leader()).toBe(leader);
+  });
+});

@@ -1,7 +1,7 @@
 /** How soon a domain is free again, by each way in which its holder or a waiter goes. */
 import { describe, expect, it } from 'vitest';
 import { acquireOf, answerOf, granted, refOf } from './helpers.js';
-import { grantOf, heldScene, holderOf, scene, TTL_MS, wait, waiters } from './queue-kit.js';
+import { grantOf, heldScene, holderOf, outcomeOf, scene, TTL_MS, wait, waiters } from './queue-kit.js';
 import type { Scene } from './queue-kit.js';
 
 /** Counts what the leader sends back for calls that were passed on, and what each node tells its clients of acquires. */
@@ -127,5 +127,21 @@ describe('a release', () => {
     });
     expect(cluster.replica(leader).context.leadership?.clock.timed.size).toBe(0);
     await granted(cluster, leader, acquireOf('d'));
+  });
+});
+
+describe('a withdrawal', () => {
+  it('that comes before the end of a wait which is over is what the held call is told', async () => {
+    const { cluster, leader, followers } = await heldScene();
+    const waiting = await wait(cluster, leader, 'w', { waitMs: 1_000 });
+    const { domain, requestId } = waiting.acquire;
+    await cluster.run(waiting.call.sentAt + 980 - cluster.now);
+    cluster.cut(leader, ...followers);
+    cluster.call(leader, { type: 'withdraw', domain, requestId });
+    await cluster.run(100);
+    const { leadership } = cluster.replica(leader).context;
+    expect(leadership?.waits.attachments.get(requestId)?.ending).toMatchObject({ over: true });
+    cluster.heal();
+    expect(await outcomeOf(cluster, waiting.call)).toMatchObject({ type: 'ended', ended: { reason: 'withdrawn' } });
   });
 });

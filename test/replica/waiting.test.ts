@@ -378,22 +378,6 @@ describe('a wait', () => {
   });
 });
 
-describe('a withdrawal', () => {
-  it('that comes before the end of a wait which is over is what the held call is told', async () => {
-    const { cluster, leader, followers } = await heldScene();
-    const waiting = await wait(cluster, leader, 'w', { waitMs: 1_000 });
-    const { domain, requestId } = waiting.acquire;
-    await cluster.run(waiting.call.sentAt + 980 - cluster.now);
-    cluster.cut(leader, ...followers);
-    cluster.call(leader, { type: 'withdraw', domain, requestId });
-    await cluster.run(100);
-    const { leadership } = cluster.replica(leader).context;
-    expect(leadership?.waits.attachments.get(requestId)?.ending).toMatchObject({ over: true });
-    cluster.heal();
-    expect(await outcomeOf(cluster, waiting.call)).toMatchObject({ type: 'ended', ended: { reason: 'withdrawn' } });
-  });
-});
-
 describe('a leader of many waiters', () => {
   it('looks at those alone for whom it is time', async () => {
     const { cluster, leader, followers, lease } = await heldScene({ options: { waiterGraceMs: 2_000 } });
@@ -412,24 +396,5 @@ describe('a leader of many waiters', () => {
     await cluster.until('the end of the grace', () => waiters(cluster).length === 1, 2_200);
     await release(cluster, leader, lease);
     await grantOf(cluster, held.call);
-  });
-});
-
-describe('a free domain whose waiter calls while leadership is being handed over', () => {
-  it('is offered again and again, and granted when nobody has taken over', async () => {
-    const { cluster, leader, followers, lease } = await heldScene();
-    const waiting = await wait(cluster, leader, 'w');
-    cluster.cancel(waiting.call);
-    await cluster.run(5);
-    await release(cluster, leader, lease);
-    const target = cluster.node(followers[0]);
-    target.running?.store.stall();
-    cluster.call(leader, acquireOf('other'));
-    cluster.call(leader, { type: 'transferLeadership', to: target.member.node });
-    callAgain(cluster, leader, waiting);
-    await cluster.run(100);
-    expect(waiting.call.result).toBeUndefined();
-    await grantOf(cluster, waiting.call);
-    expect(cluster.leader()).toBe(leader);
   });
 });
