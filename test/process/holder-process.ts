@@ -100,6 +100,8 @@ export class HolderStage implements AsyncDisposable {
     const whole = { package: ROOT, ttlMs: 3_000, waitMs: 0, coolDownMs: 0, resource: this.resource, ...order };
     const child = fork(join(this.#programs, 'holder-child.mjs'), [JSON.stringify(whole)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // Not what the test runner was started with.
+      execArgv: [],
       env: { ...process.env, ...environment },
     });
     const holder = new HolderProcess(child);
