@@ -54,8 +54,9 @@ describe.each([
       header: header(),
       answer: { outcome: { type: 'granted', lease: { token, metadata: [['zone', 'ü']] } } },
     });
-    expect(server.calls[0]?.message).toMatchObject({
-      seenRevision: BigInt(BASE),
+    const message = server.calls[0]?.message as RequestMessages['acquire'];
+    expect(BigInt(message.seenRevision)).toBe(BigInt(BASE));
+    expect(message).toMatchObject({
       requestId: requestId(1),
       ttlMs: 15_000,
     });
