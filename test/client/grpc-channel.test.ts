@@ -6,6 +6,7 @@ import type { Channel } from '../../src/client/channel.js';
 import { openGrpcChannel } from '../../src/client/grpc-channel.js';
 import { connect } from '../../src/client/index.js';
 import { openPipelineChannel } from '../../src/client/pipeline-channel.js';
+import type { RequestMessages } from '../../src/wire/public-types.js';
 import {
   ACQUIRE,
   cleanUp,
