@@ -25,6 +25,7 @@ import type {
   WireAcquireRequest,
   WireEnum,
   WireForceReleaseRequest,
+  WireInt64,
   WireLeaseRef,
   WireListRequest,
   WireRenewRequest,
@@ -194,15 +195,15 @@ function requestId(value: string, faults: string[]): RequestId {
   return id ?? ('' as RequestId);
 }
 
-function token(field: string, value: bigint, faults: string[]): Revision {
-  if (value < 1n || value > Number.MAX_SAFE_INTEGER) {
+function token(field: string, value: WireInt64, faults: string[]): Revision {
+  if (value < 1 || value > Number.MAX_SAFE_INTEGER) {
     faults.push(`${field} is ${value.toString()}; it must be from 1 to 2^53 - 1`);
   }
   return Number(value) as Revision;
 }
 
-function seenRevision(value: bigint, faults: string[]): Revision {
-  if (value < 0n || value > Number.MAX_SAFE_INTEGER) {
+function seenRevision(value: WireInt64, faults: string[]): Revision {
+  if (value < 0 || value > Number.MAX_SAFE_INTEGER) {
     faults.push(`seen_revision is ${value.toString()}; it must be from 0 to 2^53 - 1`);
   }
   return Number(value) as Revision;

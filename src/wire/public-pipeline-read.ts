@@ -20,6 +20,7 @@ import type {
   ResponseMessages,
   WireEnded,
   WireHeader,
+  WireInt64,
   WireLease,
   WireLeaseRef,
   WireRequest,
@@ -83,7 +84,7 @@ interface Halves {
 }
 /** A message whose 64-bit integers and enumerations are as protobufjs hands them out. */
 type Raw<T> = {
-  readonly [K in keyof T]: T[K] extends bigint
+  readonly [K in keyof T]: bigint extends T[K]
     ? Halves
     : K extends 'reason'
       ? number
@@ -110,8 +111,7 @@ type RawResult = { readonly id: number; readonly error: RawError | null } & {
 };
 
 function requestIn(raw: RawOperation): PipelineRequest | undefined {
-  const set = PIPELINE_CALLS.filter((type) => raw[type] !== null);
-  if (set.length !== 1) return undefined;
+  if (kindsOf(raw) !== 1) return undefined;
   if (raw.acquire !== null) {
     const { domain, requestId, holder, ttlMs, waitMs, metadata, coolDownMs, slots, seenRevision } = raw.acquire;
     const rest = { domain, requestId, holder, ttlMs, waitMs, metadata, coolDownMs, slots };
@@ -122,9 +122,16 @@ function requestIn(raw: RawOperation): PipelineRequest | undefined {
   return raw.withdraw === null ? undefined : { type: 'withdraw', message: raw.withdraw };
 }
 
+/** How many kinds are set: a message that says two is none. */
+function kindsOf(raw: Readonly<Record<PipelineCall['type'], unknown>>): number {
+  let kinds = 0;
+  for (const type of PIPELINE_CALLS) if (raw[type] !== null) kinds++;
+  return kinds;
+}
+
 function resultIn(raw: RawResult): PipelineResult {
   const { id, error } = raw;
-  const set = PIPELINE_CALLS.filter((type) => raw[type] !== null).length + (error === null ? 0 : 1);
+  const set = kindsOf(raw) + (error === null ? 0 : 1);
   if (set !== 1) throw new UnexpectedResponse(`result ${id}`, `has ${set} outcomes, or one that is not known`);
   if (error !== null) {
     const { reason: name, message, outcomeUnknown, retryDelayMs } = error;
@@ -194,9 +201,9 @@ function refOrNull(ref: Raw<WireLeaseRef> | null): WireLeaseRef | null {
 }
 
 /** Exact for every value: the checks behind decide what may be, and tell the number that was sent. */
-function int64(value: Halves): bigint {
+function int64(value: Halves): WireInt64 {
   const number = safe(value);
-  return Number.isSafeInteger(number) ? BigInt(number) : BigInt(value.toString());
+  return Number.isSafeInteger(number) ? number : BigInt(value.toString());
 }
 
 /** Exact where it is a safe integer; the high half is signed. */

@@ -96,19 +96,18 @@ export function begin(to: Writer, field: number): void {
 
 /** A `uint32` field; 0 is left out. */
 export function uint32(to: Writer, field: number, value: number): void {
-  assert(
-    Number.isInteger(value) && value >= 0 && value <= MAX_UINT32,
-    `field ${field} is ${value}; it must be an integer from 0 to 2^32 - 1`,
-  );
+  // The message is made only for a wrong number: it would cost more than the bytes of a right one.
+  if (!Number.isInteger(value) || value < 0 || value > MAX_UINT32) {
+    assert(false, `field ${field} is ${value}; it must be an integer from 0 to 2^32 - 1`);
+  }
   if (value !== 0) to.uint32(key(field, VARINT)).uint32(value);
 }
 
 /** An `int64` field; 0 is left out. Every number of the program is exact up to 2^53 − 1, and none is negative. */
 function int64(to: Writer, field: number, value: number): void {
-  assert(
-    Number.isSafeInteger(value) && value >= 0,
-    `field ${field} is ${value}; it must be an integer from 0 to 2^53 - 1`,
-  );
+  if (!Number.isSafeInteger(value) || value < 0) {
+    assert(false, `field ${field} is ${value}; it must be an integer from 0 to 2^53 - 1`);
+  }
   if (value !== 0) to.uint32(key(field, VARINT)).int64(value);
 }
 

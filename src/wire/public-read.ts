@@ -33,6 +33,7 @@ import type {
   WireEnum,
   WireGetStatusResponse,
   WireHeader,
+  WireInt64,
   WireLease,
   WireLeaseRef,
   WireLive,
@@ -141,8 +142,10 @@ export function readEnded(ended: WireEnded): EndedView {
 
 /** A lease. Throws {@link UnexpectedResponse}. */
 export function readLease(lease: WireLease): LeaseView {
+  const { domain: of, token } = readRef(lease);
   return {
-    ...readRef(lease),
+    domain: of,
+    token,
     holder: lease.holder,
     metadata: readMetadata(lease.metadata),
     ttlMs: lease.ttlMs,
@@ -235,15 +238,15 @@ function readMember(member: WireMember): MemberView {
   };
 }
 
-function integer(field: string, value: bigint): number {
-  if (value < 0n || value > Number.MAX_SAFE_INTEGER) {
+function integer(field: string, value: WireInt64): number {
+  if (value < 0 || value > Number.MAX_SAFE_INTEGER) {
     throw new UnexpectedResponse(field, `is ${value.toString()}, not from 0 to 2^53 - 1`);
   }
   return Number(value);
 }
 
 /** A revision, or 0. Throws {@link UnexpectedResponse}. */
-export function revision(field: string, value: bigint): Revision {
+export function revision(field: string, value: WireInt64): Revision {
   return integer(field, value) as Revision;
 }
 

@@ -9,11 +9,13 @@ import type { Call } from '../base/api.js';
 export type CallType = Call['type'];
 /** A name of an enumeration; a number from a newer version. */
 export type WireEnum = string | number;
+/** An `int64`: proto-loader gives a `bigint`; a pipeline gives a number where that is exact. */
+export type WireInt64 = bigint | number;
 
 /** LeaseRef. */
 export interface WireLeaseRef {
   readonly domain: string;
-  readonly token: bigint;
+  readonly token: WireInt64;
 }
 /** AcquireRequest. */
 export interface WireAcquireRequest {
@@ -25,7 +27,7 @@ export interface WireAcquireRequest {
   readonly metadata: Readonly<Record<string, string>>;
   readonly coolDownMs: number;
   readonly slots: number;
-  readonly seenRevision: bigint;
+  readonly seenRevision: WireInt64;
 }
 /** RenewRequest. */
 export interface WireRenewRequest {
@@ -94,18 +96,18 @@ export type WireRequest = {
 export interface WireHeader {
   readonly cluster: string;
   readonly incarnation: string;
-  readonly revision: bigint;
+  readonly revision: WireInt64;
   readonly nodeId: string;
   readonly leaderId: string;
 }
 /** Lease. */
 export interface WireLease {
   readonly domain: string;
-  readonly token: bigint;
+  readonly token: WireInt64;
   readonly holder: string;
   readonly metadata: Readonly<Record<string, string>>;
   readonly ttlMs: number;
-  readonly grantedAtUnixMs: bigint;
+  readonly grantedAtUnixMs: WireInt64;
 }
 /** Ended. */
 export interface WireEnded {
@@ -113,7 +115,7 @@ export interface WireEnded {
   readonly reason: WireEnum;
   readonly by: string;
   readonly note: string;
-  readonly currentToken: bigint;
+  readonly currentToken: WireInt64;
 }
 /** Live. */
 export interface WireLive {

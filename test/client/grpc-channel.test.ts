@@ -6,6 +6,7 @@ import type { Channel } from '../../src/client/channel.js';
 import { openGrpcChannel } from '../../src/client/grpc-channel.js';
 import { connect } from '../../src/client/index.js';
 import { openPipelineChannel } from '../../src/client/pipeline-channel.js';
+import type { RequestMessages } from '../../src/wire/public-types.js';
 import {
   ACQUIRE,
   cleanUp,
@@ -54,8 +55,9 @@ describe.each([
       header: header(),
       answer: { outcome: { type: 'granted', lease: { token, metadata: [['zone', 'ü']] } } },
     });
-    expect(server.calls[0]?.message).toMatchObject({
-      seenRevision: BigInt(BASE),
+    const message = server.calls[0]?.message as RequestMessages['acquire'];
+    expect(BigInt(message.seenRevision)).toBe(BigInt(BASE));
+    expect(message).toMatchObject({
       requestId: requestId(1),
       ttlMs: 15_000,
     });
