@@ -9,6 +9,7 @@ import type { ReadWatchMessage } from '../wire/public-watch.js';
 import type { Timeline } from './clock.js';
 import { ClosedError, CompactedError, OldClusterError, UnexpectedAnswerError } from './errors.js';
 import type { ObserveSettings } from './options.js';
+import { pause } from './pause.js';
 import type { Surroundings } from './surroundings.js';
 import { domainChange } from './views.js';
 import type { DomainChange } from './views.js';
@@ -71,7 +72,7 @@ export async function* observe(
     if (ending.type === 'aborted') break;
     if (worked) trouble.over();
     trouble.add(endpoint, ending, position.next);
-    await pause(ports, settings, trouble.pauseMs());
+    await pause(ports.surroundings.timers, trouble.pauseMs(), ports.closed, settings.signal);
   }
   if (ports.closed.aborted) throw new ClosedError('The client was closed.', { outcome: 'not-done' });
 }
@@ -187,21 +188,4 @@ class Trouble {
 
 function isOver({ closed }: ObservePorts, { signal }: ObserveSettings): boolean {
   return closed.aborted || signal?.aborted === true;
-}
-
-function pause(ports: ObservePorts, settings: ObserveSettings, ms: number): Promise<void> {
-  if (isOver(ports, settings)) return Promise.resolve();
-  const { surroundings, closed } = ports;
-  const { signal } = settings;
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal?.removeEventListener('abort', end);
-      closed.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = surroundings.timers.set(ms, end);
-    signal?.addEventListener('abort', end, { once: true });
-    closed.addEventListener('abort', end, { once: true });
-  });
 }

@@ -1,15 +1,15 @@
 /** Acquire: grants, or queues. A known id is answered from the state as it is now, never from a recording (F8). */
 import type { Domain } from '../base/ids.js';
-import { beginCounting, grant, joinQueue } from './change.js';
+import { beginCounting, joinQueue } from './change.js';
 import type { CommandOf } from './commands.js';
-import { grantWaiter } from './hand-over.js';
+import { grantPlace, grantWaiter } from './hand-over.js';
 import { askedFor, endedRequest, findRequest, leaseInTheWay, queueOf } from './lookup.js';
 import type { FoundRequest } from './lookup.js';
 import { overLeases, overNames, overWaiters } from './quotas.js';
 import { differenceFrom } from './reuse.js';
 import { freePlace, slotDomain, slotsDiffer } from './slots.js';
 import type { State } from './state.js';
-import type { Doing, Lease, RefusalReason, Result, Waiter } from './types.js';
+import type { Doing, RefusalReason, Result, Waiter } from './types.js';
 
 /** An Acquire as the log has it. */
 export type AcquireCommand = CommandOf<'acquire'>;
@@ -31,10 +31,7 @@ export function acquire(state: State, command: AcquireCommand, doing: Doing): Re
   const refusal = over ?? overLeases(state, command);
   if (refusal !== undefined) return refusal;
   if (begins) beginCounting(state, { name: domain, slots, principal: command.principal });
-  const lease = leaseFrom(state, place, command);
-  grant(state, lease);
-  doing.granted.push(lease);
-  return { type: 'granted', lease };
+  return { type: 'granted', lease: grantPlace(state, place, command, command.atUnixMs, doing) };
 }
 
 /**
@@ -97,24 +94,6 @@ function whyNot(state: State, domain: Domain): RefusalReason {
 
 function refused(state: State, domain: Domain, reason: RefusalReason): Result {
   return { type: 'notGranted', reason, current: leaseInTheWay(state, domain) };
-}
-
-function leaseFrom(state: State, place: Domain, command: AcquireCommand): Lease {
-  const { requestId, holder, metadata, ttlMs, coolDownMs, atUnixMs, owner, principal } = command;
-  return {
-    domain: place,
-    token: state.revision,
-    requestId,
-    holder,
-    metadata,
-    ttlMs,
-    coolDownMs,
-    grantedAtUnixMs: atUnixMs,
-    owner,
-    principal,
-    version: 0,
-    checkpointLeftMs: undefined,
-  };
 }
 
 function waiterFrom(state: State, command: AcquireCommand): Waiter {

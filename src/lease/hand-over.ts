@@ -47,8 +47,21 @@ export function handOverAll(
 
 /** Grants the free `place` to `waiter`; returns the lease. */
 export function grantWaiter(state: State, place: Domain, waiter: Waiter, atUnixMs: number, doing: Doing): Lease {
-  const { requestId, holder, metadata, ttlMs, coolDownMs, owner, principal } = waiter;
   leaveQueue(state, waiter);
+  const lease = grantPlace(state, place, waiter, atUnixMs, doing);
+  doing.left.push(waiter);
+  return lease;
+}
+
+/** Grants the free `place` to whoever asked so, by the entry that is being applied; returns the lease. */
+export function grantPlace(
+  state: State,
+  place: Domain,
+  asked: Pick<Waiter, 'requestId' | 'holder' | 'metadata' | 'ttlMs' | 'coolDownMs' | 'owner' | 'principal'>,
+  atUnixMs: number,
+  doing: Doing,
+): Lease {
+  const { requestId, holder, metadata, ttlMs, coolDownMs, owner, principal } = asked;
   const lease: Lease = {
     domain: place,
     token: state.revision,
@@ -65,6 +78,5 @@ export function grantWaiter(state: State, place: Domain, waiter: Waiter, atUnixM
   };
   grant(state, lease);
   doing.granted.push(lease);
-  doing.left.push(waiter);
   return lease;
 }
