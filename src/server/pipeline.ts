@@ -1,6 +1,5 @@
 /** `LeaseService.Pipeline` of one node: its streams, each of them checked, fed and ended here. */
 import { randomUUID } from 'node:crypto';
-import { Metadata } from '@grpc/grpc-js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Header } from '../base/api.js';
 import { assert } from '../base/assert.js';
@@ -8,7 +7,6 @@ import { failure } from '../base/errors.js';
 import type { Failure } from '../base/errors.js';
 import type { RequestId } from '../base/ids.js';
 import type { CallResult, Principal } from '../replica/types.js';
-import { failureToStatus } from '../wire/public-error.js';
 import { parseRequest } from '../wire/public-parse.js';
 import type { PipelineCall } from '../wire/public-pipeline-messages.js';
 import { UnreadablePipeline } from '../wire/public-pipeline-read.js';
@@ -20,6 +18,7 @@ import { PipelineStream } from './pipeline-stream.js';
 import type { StreamPorts } from './pipeline-stream.js';
 import { Shares } from './pipeline-shares.js';
 import { principalOf } from './principal.js';
+import { endOf } from './status.js';
 
 /** How often what waits in the streams is looked at, in milliseconds: about as long as an entry takes to be applied. */
 const LOOK_MS = 2;
@@ -53,7 +52,7 @@ export class Pipelines {
     };
     const refuse = (fault: Failure): void => {
       over();
-      end(raw, fault);
+      raw.emit('error', endOf(fault));
     };
     this.#streams.add(stream);
     raw.on('data', (bytes: Buffer) => {
@@ -155,12 +154,4 @@ function outcomeOf(type: string, result: CallResult): OperationOutcome {
       // Routing keeps this between nodes.
       return { type: 'failure', failure: failure('INTERNAL', 'a call was answered by a node that does not lead') };
   }
-}
-
-/** Ends a stream with a status. */
-function end(raw: RawStream, fault: Failure): void {
-  const { code, message, trailers } = failureToStatus(fault);
-  const metadata = new Metadata();
-  for (const [key, value] of trailers) metadata.set(key, typeof value === 'string' ? value : Buffer.from(value));
-  raw.emit('error', { name: 'Refused', message, code, details: message, metadata });
 }
