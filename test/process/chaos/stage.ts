@@ -1,5 +1,5 @@
 /** Everything that runs in a chaos run, and where its traces are. */
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { appendFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -68,13 +68,7 @@ export class Stage {
     await nodes.configure(mesh);
     const last = cluster.nodes.at(-1);
     if (last === undefined) throw new Error('a node expected');
-    const tail = new Tail<ClientEvent | Applied>();
-    const notebook = async (name: string): Promise<string> => {
-      const path = join(home, `${name}.jsonl`);
-      await writeFile(path, '');
-      tail.add(path);
-      return path;
-    };
+    const tail = new Tail<ClientEvent | Applied>(home);
     const [port = 0] = await freePorts(1);
     const random = createRandom(settings.seed);
     const workers: Program[] = [];
@@ -83,24 +77,28 @@ export class Stage {
         name,
         endpoints: cluster.nodes.map((node) => mesh.address(name, node.name)),
         resource: `http://127.0.0.1:${port}`,
-        notebook: await notebook(name),
         package: settings.package,
         holders: HOLDERS,
         callers: CALLERS,
       };
       let starts = 0;
-      const again = (): WorkerOrder => ({ ...order, name: `${name}.${++starts}`, seed: nextUint32(random) });
+      const again = (): WorkerOrder => ({
+        ...order,
+        name: `${name}.${++starts}`,
+        seed: nextUint32(random),
+        notebook: tail.open(name),
+      });
       workers.push(new Program(name, settings.programs.worker, again, join(home, `${name}.log`)));
     }
     const store = join(home, 'resource');
     await mkdir(store);
-    const order: ResourceOrder = {
+    const again = (): ResourceOrder => ({
       port,
       directory: store,
-      notebook: await notebook('resource'),
+      notebook: tail.open('resource'),
       package: settings.package,
-    };
-    const resource = new Program('resource', settings.programs.resource, () => order, join(home, 'resource.log'));
+    });
+    const resource = new Program('resource', settings.programs.resource, again, join(home, 'resource.log'));
     return new Stage({ home, nodes, mesh, workers, resource, tail, disk: SmallDisk.mount(last.dataDir) });
   }
 

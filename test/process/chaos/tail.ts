@@ -1,5 +1,6 @@
 /** Reads the notebooks of several processes while they are written, and puts their events in the order of their times. */
 import { closeSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
 import { now } from './clock.js';
 
 interface Open {
@@ -10,13 +11,24 @@ interface Open {
 
 /** `E` has the time of an event as `at`. */
 export class Tail<E extends { readonly at: number }> {
-  readonly #files = new Map<string, Open>();
+  readonly #home: string;
+  readonly #files: Open[] = [];
   readonly #buffer = Buffer.alloc(1 << 20);
   #waiting: E[] = [];
 
-  /** Adds a file; it must exist. */
-  add(path: string): void {
-    this.#files.set(path, { file: openSync(path, 'r'), rest: '' });
+  /** `home` is the folder of the notebooks. */
+  constructor(home: string) {
+    this.#home = home;
+  }
+
+  /**
+   * An empty notebook for one start of a process, by its path. A process that is killed leaves half a line now and then
+   * (the kernel writes page by page), so the next start must not write on behind it.
+   */
+  open(name: string): string {
+    const path = join(this.#home, `${name}.${this.#files.length}.jsonl`);
+    this.#files.push({ file: openSync(path, 'wx+'), rest: '' });
+    return path;
   }
 
   /**
@@ -25,15 +37,15 @@ export class Tail<E extends { readonly at: number }> {
    */
   read(all = false): E[] {
     const before = now();
-    for (const open of this.#files.values()) this.#readOne(open);
+    for (const open of this.#files) this.#readOne(open);
     this.#waiting.sort((a, b) => a.at - b.at);
     const first = all ? -1 : this.#waiting.findIndex(({ at }) => at > before);
     return this.#waiting.splice(0, first < 0 ? this.#waiting.length : first);
   }
 
   close(): void {
-    for (const { file } of this.#files.values()) closeSync(file);
-    this.#files.clear();
+    for (const { file } of this.#files) closeSync(file);
+    this.#files.length = 0;
   }
 
   #readOne(open: Open): void {
