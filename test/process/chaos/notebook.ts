@@ -1,4 +1,4 @@
-import { openSync, writeSync } from 'node:fs';
+import { appendFileSync, openSync } from 'node:fs';
 import type { Applied, ClientEvent } from './events.js';
 
 /** Appends events to a file; each is in the file, if not on the disk, before `note` returns. */
@@ -10,6 +10,6 @@ export class Notebook<E extends ClientEvent | Applied> {
   }
 
   note(event: E): void {
-    writeSync(this.#file, `${JSON.stringify(event)}\n`);
+    appendFileSync(this.#file, `${JSON.stringify(event)}\n`);
   }
 }
