@@ -25,6 +25,8 @@ export interface Ending {
 /** How a request left its queue, in this leader's own term. */
 export interface Leaving {
   readonly index: number;
+  /** The step in which that entry was appended. */
+  readonly step: number;
   readonly how: 'granted' | 'waitOver' | 'ended';
 }
 
@@ -70,6 +72,8 @@ export class Waits {
   readonly #graceMs: number;
   /** Own acquires of waiters that were proposed, by request: their last entry. */
   readonly #offered = new Map<string, number>();
+  /** Entries of this leader that are not applied: the step of their append, by index. */
+  readonly #appendedIn = new Map<number, number>();
   /** Names that are free though a call for a waiter of theirs is held: the step and the time since when. */
   readonly #free = new Map<string, { readonly step: number; readonly at: number }>();
   #quietAt = -Infinity;
@@ -108,6 +112,8 @@ export class Waits {
     { step, nowMs }: Pick<Moment, 'step' | 'nowMs'>,
   ): void {
     const { index } = leases;
+    const appendedIn = this.#appendedIn.get(index) ?? step;
+    this.#appendedIn.delete(index);
     if (command.type === 'acquire') {
       const { requestId } = command;
       const known = leases.ids.get(requestId);
@@ -121,7 +127,7 @@ export class Waits {
     }
     for (const { requestId } of leases.left) {
       const granted = leases.granted.some((lease) => lease.requestId === requestId);
-      this.leavings.set(requestId, { index, how: granted ? 'granted' : 'ended' });
+      this.leavings.set(requestId, { index, step: appendedIn, how: granted ? 'granted' : 'ended' });
     }
     // A request is over by its EndWait, which takes back what it was granted in between, or by a Withdraw that came before.
     for (const [requestId, { over }] of this.endings) {
@@ -129,12 +135,13 @@ export class Waits {
       if (known !== undefined && !('finishedAt' in known)) continue;
       this.endings.delete(requestId);
       const waitOver = over && known?.reason === 'left_queue';
-      this.leavings.set(requestId, { index, how: waitOver ? 'waitOver' : 'ended' });
+      this.leavings.set(requestId, { index, step: appendedIn, how: waitOver ? 'waitOver' : 'ended' });
     }
   }
 
   /** An entry that this leader appended in this step at `index`. */
   proposed(command: Command, index: number, leases: LeaseModel, moment: Moment, fail: (text: string) => void): void {
+    this.#appendedIn.set(index, moment.step);
     switch (command.type) {
       case 'acquire':
         this.#offers(command.requestId, index, moment, fail);
@@ -276,7 +283,9 @@ export class Waits {
         continue;
       }
       const leaving = this.leavings.get(requestId);
-      if (waits || leaving === undefined || this.endings.has(requestId) || leaving.index <= call.since.index) continue;
+      if (waits || leaving === undefined || this.endings.has(requestId)) continue;
+      // What was appended in the step in which the call came may have been appended before it: then a round is due first.
+      if (leaving.step <= call.since.step) continue;
       fail(`does not answer call ${call.id}, though ${requestId} left its queue at ${leaving.index}`);
     }
   }
