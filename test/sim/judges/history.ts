@@ -28,7 +28,7 @@ export function historyOf(
     if (call === undefined) continue;
     if (answeredBy !== undefined && answeredBy.incarnation !== incarnation) continue;
     // Other slots than the one that it was granted at some time stood in its way; that one it may have had for a while (F7).
-    const elsewhere = call.type === 'acquire' && counting.has(call.requestId) && waitsOrNot(attempt.reply);
+    const elsewhere = call.type === 'acquire' && counting.has(call.requestId) && namesNoSlot(attempt.reply);
     const outcome: Outcome = elsewhere ? { type: 'unknown' } : outcomeOf(attempt);
     if (outcome.type !== 'answer') {
       history.push({ client, node, call, invokedAt: sentAt, returnedAt: undefined, outcome });
@@ -80,9 +80,10 @@ function otherwise(reply: Attempt['reply']): boolean {
   return outcome?.type === 'notGranted' && outcome.reason === 'slots_differ';
 }
 
-/** Not granted, or not yet. */
-function waitsOrNot(reply: Attempt['reply']): boolean {
+/** Not granted, or not yet, or granted once what is forgotten: what else it says is of the name, not of a slot. */
+function namesNoSlot(reply: Attempt['reply']): boolean {
   const outcome = acquired(reply);
+  if (outcome?.type === 'ended') return outcome.ended.lease === undefined;
   return outcome?.type === 'notGranted' || outcome?.type === 'queued';
 }
 

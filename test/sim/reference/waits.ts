@@ -331,10 +331,13 @@ export class Waits {
     }
   }
 
-  /** Why a call that was held is told what it is told; undefined when there is no ground. */
+  /**
+   * Why a call that was held is told what it is told; undefined when there is no ground. Who was granted, and is told after
+   * a round only, may find that it has ended by then.
+   */
   groundFor(requestId: string, how: Leaving['how']): Leaving | undefined {
     const leaving = this.leavings.get(requestId);
-    return leaving?.how === how ? leaving : undefined;
+    return leaving?.how === how || (how === 'ended' && leaving?.how === 'granted') ? leaving : undefined;
   }
 
   /** An EndWait of it was open before this step, and its outcome is not known at `index`. */
