@@ -172,6 +172,7 @@ describe('SLOTS', () => {
     leader.leases.set('d#0', { token: 1 });
     leader.step(0);
     change(leader);
+    leader.end++;
     leader.step(1);
     expect(leader.faults).toEqual(codes);
   });
