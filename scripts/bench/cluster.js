@@ -150,7 +150,11 @@ export class BenchCluster {
       const seen = await Promise.all(this.nodes.map((node) => statusOf(node)));
       for (const node of this.nodes) {
         const followed = seen.filter((status) => status?.leader === node.name && status.role !== 'candidate').length;
-        if (followed > this.nodes.length / 2 && seen.some((status) => status?.node === node.name && status.role === 'leader')) return node;
+        if (
+          followed > this.nodes.length / 2 &&
+          seen.some((status) => status?.node === node.name && status.role === 'leader')
+        )
+          return node;
       }
     }
     throw new Error('the cluster found no leader within 60 s');

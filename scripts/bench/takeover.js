@@ -27,7 +27,10 @@ export async function benchTakeover(counts = [200, 200_000], runs = 7) {
       rows.push(await measure(cluster, leases, runs));
     }
     const [few] = rows;
-    return rows.map((row) => ({ ...row, 'median to that of the first row': (row.median / (few?.median ?? 1)).toFixed(2) }));
+    return rows.map((row) => ({
+      ...row,
+      'median to that of the first row': (row.median / (few?.median ?? 1)).toFixed(2),
+    }));
   } finally {
     await cluster.stop();
   }
