@@ -1,6 +1,6 @@
 /**
  * Many leases that end at the same time: how long it takes until all are gone, and how calls fare meanwhile, beside the
- * same calls just before. The calls come at a fixed pace, whether or not those before are answered, so that a stall counts
+ * same calls in quiet time before. The calls come at a fixed pace, whether or not those before are answered, so that a stall counts
  * as often as it would hit callers.
  */
 import { performance } from 'node:perf_hooks';
@@ -13,9 +13,9 @@ import { BenchCluster, quantile } from './cluster.js';
 const TTL_MS = 10_000;
 /** Between two renewals, and between two acquires, of those that are timed. */
 const PACE_MS = 4;
-/** How much quiet time is timed, and how long before the first lease is due it ends. */
+/** When the quiet time begins, after the last renewal, and how long it is: at half the TTL the leader writes checkpoints. */
+const CALM_MS = 500;
 const QUIET_MS = 4_000;
-const AHEAD_MS = 1_000;
 
 /** @typedef {import('./calls.js').Channel} Channel */
 
@@ -60,8 +60,8 @@ export async function benchExpiry(count = 50_000, storms = 4) {
  */
 async function oneStorm(channel, prefix, count, quiet, during) {
   const due = await armed(channel, prefix, count);
-  await until(due - AHEAD_MS - QUIET_MS);
-  await quiet.while(until(due - AHEAD_MS));
+  await sleep(CALM_MS);
+  await quiet.while(sleep(QUIET_MS));
   await until(due);
   const all = untilGone(channel, `${prefix}/`).then(() => performance.now() - due);
   await during.while(all);
