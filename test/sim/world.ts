@@ -105,6 +105,9 @@ export class World {
           this.#forming.started(starting.node, starting.machine);
           return ++this.#runs;
         },
+        decided: (incarnation) => {
+          this.#forming.decided(incarnation);
+        },
         ended: (member, ending) => {
           this.#ended(member, ending);
         },
