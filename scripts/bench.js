@@ -1,7 +1,4 @@
-/**
- * `npm run bench [machine] [cycles] [failover] [leases] [pipeline] [heap] [handover] [memory] [takeover]
- * [expiry]`: installs, builds, prints the figures of README. About fifteen minutes in all.
- */
+/** `npm run bench [-- NAME …]`: installs, builds, prints the figures of all benchmarks, or of those that are named. */
 import { build, checkNode, install } from './prepare.js';
 
 checkNode();

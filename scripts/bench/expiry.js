@@ -1,7 +1,7 @@
 /**
  * Many leases that end at the same time: how long it takes until all are gone, and how calls fare meanwhile, beside the
- * same calls in quiet time before. The calls come at a fixed pace, whether or not those before are answered, so that a stall counts
- * as often as it would hit callers.
+ * same calls in quiet time before. The calls come at a fixed pace, whether or not those before are answered, so that a
+ * stall counts as often as it would hit callers.
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
