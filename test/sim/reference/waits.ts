@@ -256,7 +256,7 @@ export class Waits {
     for (const [requestId, place] of this.#places) {
       if (called.has(requestId)) place.calledAt = nowMs;
       const waits = leases.ids.get(requestId) === place.waiter;
-      this.#drop(place, requestId, waits, moment, fail);
+      this.#drop(place, waits, leases.index, moment, fail);
       if (!waits) this.#places.delete(requestId);
     }
     for (const [requestId, index] of this.#offered) if (index <= leases.index) this.#offered.delete(requestId);
@@ -273,8 +273,16 @@ export class Waits {
     }
   }
 
-  /** Calls that have ended are held no more. Who left is told at once. */
-  #drop(place: Place, requestId: string, waits: boolean, { nowMs }: Moment, fail: (text: string) => void): void {
+  /** Calls that have ended are held no more. Who left is told at once, a call that was offered its place by its own entry. */
+  #drop(
+    place: Place,
+    waits: boolean,
+    applied: number,
+    { nowMs }: Pick<Moment, 'nowMs'>,
+    fail: (text: string) => void,
+  ): void {
+    const { requestId } = place.waiter;
+    let isOffered = (this.#offered.get(requestId) ?? 0) > applied;
     for (const call of place.held) {
       if (call.over) {
         place.held.delete(call);
@@ -286,6 +294,10 @@ export class Waits {
       if (waits || leaving === undefined || this.endings.has(requestId)) continue;
       // What was appended in the step in which the call came may have been appended before it: then a round is due first.
       if (leaving.step <= call.since.step) continue;
+      if (isOffered) {
+        isOffered = false;
+        continue;
+      }
       fail(`does not answer call ${call.id}, though ${requestId} left its queue at ${leaving.index}`);
     }
   }
