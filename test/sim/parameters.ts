@@ -100,16 +100,16 @@ export function drawParameters(seed: number): Parameters {
   const random = stream(seed, 'parameters');
   const nodes = weighted(random, NODES);
   const scale = weighted(random, [
-    [0.2, 6],
-    [0.4, 3],
-    [1, 0.6],
+    [0.2, 7],
+    [0.4, 2.6],
+    [1, 0.4],
   ] as const);
   const replica = drawReplica(random, scale);
   const clients = drawClients(random, replica);
   return {
     seed,
     nodes,
-    codecs: chance(random, 400),
+    codecs: chance(random, 280),
     replica,
     network: drawNetwork(random, replica),
     disk: {
