@@ -259,7 +259,11 @@ export class Inflictor {
     this.#world.startLater(member, ms);
   }
 
-  #rollBack(member: SimMember, ms: number): void {
+  /** `drawn`, or else whoever's directory was copied. */
+  #rollBack(drawn: SimMember, ms: number): void {
+    const [member = drawn] = [drawn, ...this.#world.members].filter((each) => {
+      return this.#copies.has(each) && !each.wiped && !each.flipped;
+    });
     const copy = this.#copies.get(member);
     if (copy === undefined || member.wiped || member.flipped) return;
     this.#count('directory rolled back');
