@@ -261,16 +261,15 @@ export class Inflictor {
 
   /** `drawn`, or else whoever's directory was copied. */
   #rollBack(drawn: SimMember, ms: number): void {
-    const [member = drawn] = [drawn, ...this.#world.members].filter((each) => {
+    const member = [drawn, ...this.#world.members].find((each) => {
       return this.#copies.has(each) && !each.wiped && !each.flipped;
     });
-    const copy = this.#copies.get(member);
-    if (copy === undefined || member.wiped || member.flipped) return;
+    if (member === undefined) return;
     this.#count('directory rolled back');
     this.#world.unjudged = true;
     member.kill({ lose: 'none', underWay: 'lost' });
     this.#world.forget(member);
-    member.disk.restore(copy);
+    member.disk.restore(this.#copies.get(member));
     this.#world.startLater(member, ms);
   }
 

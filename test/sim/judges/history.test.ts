@@ -26,10 +26,7 @@ function verdict(outcome: AcquireAnswer['outcome'] | undefined): string {
     const judging = {
       sent: () => undefined,
       told: (told: (typeof attempts.all)[number]) =>
-        void attempts.all.push({
-          ...told,
-          answeredBy: told.answeredBy ?? { incarnation: HISTORY, revision: 9 as Revision },
-        }),
+        void attempts.all.push({ ...told, answeredBy: { incarnation: HISTORY, revision: 9 as Revision } }),
     };
     exchange(judging, COUNTING, 1, 5, answer);
   }
