@@ -79,6 +79,7 @@ class Run {
     world.story.tell('heal');
     const ttl = clients.ttlMs[1];
     const bound = LIVE_ELECTIONS * replica.electionMaxMs + LIVE_TTLS * ttl;
+    const lastMs = 3 * ttl + clients.waitMs[1] + clients.coolDownMs[1] + bound;
     await this.#demand('a leader serves', bound, () => world.leader() !== undefined);
     // What so many clients ask for may be more than this world can do; what one asks for may not.
     world.clients.stop();
@@ -89,7 +90,7 @@ class Run {
     await this.#demand('a fresh client acquires, renews and releases', bound, () => probe.done);
     await this.#demand('every call has ended', bound + 2_000, () => this.#idle());
     if (world.parameters.toTheLastLease)
-      await this.#demand('every lease has ended', 3 * ttl + bound, () => this.#empty());
+      await this.#demand('every lease, wait and cool-down has ended', lastMs, () => this.#empty());
     await this.#demand('every member has applied the same', bound, () => this.#converged());
     if (world.failure !== undefined) return;
     world.compareStates();
@@ -164,7 +165,14 @@ class Run {
     });
   }
 
+  /** LEAK: no lease is left, nobody waits, and every domain and slot is open. */
   #empty(): boolean {
-    return this.#world.members.every((member) => member.gone || member.replica?.context.lease.leases.size === 0);
+    return this.#world.members.every((member) => {
+      const lease = member.replica?.context.lease;
+      if (lease === undefined) return member.gone;
+      const { leases, queues, coolDowns, slots } = lease;
+      const closed = leases.size + queues.size + coolDowns.size;
+      return member.gone || (closed === 0 && [...slots.values()].every(({ count }) => count === 0));
+    });
   }
 }
