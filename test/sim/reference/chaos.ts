@@ -23,14 +23,22 @@ export interface ChaosResult {
 
 class Stop extends Error {}
 
+/** What is asked of each domain where clients wait. */
+const KINDS = [
+  { waitMs: [200, 4_000], coolDownMs: 0, slots: 1 },
+  { waitMs: [200, 4_000], coolDownMs: 700, slots: 1 },
+  { waitMs: [200, 4_000], coolDownMs: 0, slots: 2 },
+] as const;
+
 /**
  * Runs one seed to its end or its first fault. `between` may stand between the run and the relation, to show it
- * something else than what happened.
+ * something else than what happened. `waiting`: clients wait, walk away, take slots and close domains for a while.
  */
 export async function runChaos(
   seed: number,
   virtualMs: number,
   between: (relation: Observer) => Observer = (relation) => relation,
+  waiting = false,
 ): Promise<ChaosResult> {
   const random = createRandom(seed);
   let fault: Fault | undefined;
@@ -54,7 +62,10 @@ export async function runChaos(
   cluster.loss = nextInt(random, 0, 1) * nextInt(random, 0, 100);
   cluster.latency = [0.1, nextInt(random, 1, 30)];
   cluster.diskMs = [0.1, nextInt(random, 1, 20)];
-  const clients = Array.from({ length: 6 }, (_, at) => new ChaosClient(cluster, random, `d${at % 3}`));
+  const clients = Array.from(
+    { length: 6 },
+    (_, at) => new ChaosClient(cluster, random, `d${at % 3}`, waiting ? KINDS[at % 3] : undefined),
+  );
   try {
     while (cluster.now < virtualMs) {
       await cluster.run(nextInt(random, 1, 60));
@@ -75,11 +86,13 @@ class ChaosClient {
   readonly #cluster: ObservedCluster;
   readonly #random: Random;
   readonly #domain: Domain;
+  readonly #kind: (typeof KINDS)[number] | undefined;
   #call: ClusterCall | undefined;
   #requestId: RequestId | undefined;
   #lease: LeaseRef | undefined;
 
-  constructor(cluster: ObservedCluster, random: Random, domain: string) {
+  constructor(cluster: ObservedCluster, random: Random, domain: string, kind: (typeof KINDS)[number] | undefined) {
+    this.#kind = kind;
     this.#cluster = cluster;
     this.#random = random;
     this.#domain = domain as Domain;
@@ -87,7 +100,10 @@ class ChaosClient {
 
   act(): void {
     if (this.#call !== undefined) {
-      if (this.#call.result === undefined && this.#cluster.now - this.#call.sentAt < 2_500) return;
+      if (this.#call.result === undefined && this.#cluster.now - this.#call.sentAt < 2_500) {
+        if (this.#kind === undefined || this.#int(0, 99) > 0) return;
+        this.#cluster.cancel(this.#call);
+      }
       this.#finish(this.#call);
     }
     const names = [...this.#cluster.nodes.keys()].filter((name) => this.#cluster.node(name).running !== undefined);
@@ -127,10 +143,10 @@ class ChaosClient {
           requestId: this.#requestId,
           holder: 'chaos',
           ttlMs: 3_000,
-          waitMs: 0,
+          waitMs: this.#kind === undefined ? 0 : this.#int(...this.#kind.waitMs),
           metadata: [],
-          coolDownMs: 0,
-          slots: 1,
+          coolDownMs: this.#kind?.coolDownMs ?? 0,
+          slots: this.#kind?.slots ?? 1,
           seenRevision: this.#int(0, 3) === 0 ? lease.token : ZERO_REVISION,
         };
     }
