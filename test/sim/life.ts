@@ -4,7 +4,8 @@ import type { BootId } from '../../src/base/ids.js';
 import type { Executor } from '../../src/node/executor.js';
 import type { Store } from '../../src/replica/ports.js';
 import type { Replica } from '../../src/replica/replica.js';
-import type { CallId, CallResult } from '../../src/replica/types.js';
+import type { CallId, CallResult, WatchId } from '../../src/replica/types.js';
+import type { WatchTable } from '../../src/server/watch-table.js';
 import type { SimForming } from './forming-driver.js';
 import type { Process } from './observation.js';
 
@@ -42,4 +43,7 @@ export interface Life {
     | undefined;
   store: Store | undefined;
   readonly calls: Map<CallId, Pending>;
+  readonly watches: WatchTable;
+  /** By watch: tells its client that the process is gone. */
+  readonly watchers: Map<WatchId, () => void>;
 }

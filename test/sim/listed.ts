@@ -140,6 +140,17 @@ export const LISTED: readonly string[] = [
   'snapshot installed with waiters',
   'takeover judged',
   'history judged',
+  // Watches.
+  'watch from now on',
+  'watch resumed',
+  'watch told events',
+  'watch told progress',
+  'watch told compacted',
+  'watch ended NO_LEADER',
+  'watch waits for its reader',
+  'watch broke',
+  'slow observer',
+  'observer told COMPACTED',
   // Clients.
   'client pause',
   'client suspend',

@@ -6,6 +6,7 @@
 import type { Call, Header } from '../../src/base/api.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
 import { nextUint32 } from '../../src/base/random.js';
+import type { WatchCall } from '../../src/base/watch.js';
 import { createExecutor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
 import { createForming } from '../../src/replica/forming.js';
@@ -13,6 +14,8 @@ import type { Store } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
 import type { CallResult, Event, Genesis, MemberAddress, Principal, Time } from '../../src/replica/types.js';
+import { WatchTable } from '../../src/server/watch-table.js';
+import type { WatchSink } from '../../src/server/watch-table.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { between, chance, hexId } from './chance.js';
 import { SimForming } from './forming-driver.js';
@@ -110,6 +113,8 @@ export class SimMember implements Server {
       running: undefined,
       store: undefined,
       calls: new Map(),
+      watches: new WatchTable(),
+      watchers: new Map(),
     };
     this.#life = life;
     this.#ports.trace(`restart ${this.node}`);
@@ -187,6 +192,16 @@ export class SimMember implements Server {
     return () => {
       if (!life.calls.delete(id) || this.#life !== life) return;
       this.dispatch({ type: 'cancel', id });
+    };
+  }
+
+  watch(principal: Principal, call: WatchCall, sink: WatchSink, lost: () => void): () => void {
+    const life = this.#life;
+    if (life?.running === undefined) throw new Error(`${this.node} does not listen`);
+    const id = life.watches.open(principal, call, sink);
+    life.watchers.set(id, lost);
+    return () => {
+      if (life.watchers.delete(id)) life.watches.close(id);
     };
   }
 
@@ -305,11 +320,7 @@ export class SimMember implements Server {
           pending?.done(header, result);
         },
       },
-      watchers: {
-        perform: ({ id }) => {
-          throw new Error(`no client of a run watches, and watch ${id} is answered`);
-        },
-      },
+      watchers: life.watches,
       observer: {
         log: () => undefined,
         serving: () => undefined,
@@ -322,6 +333,9 @@ export class SimMember implements Server {
       },
     });
     life.running = { executor, replica: watched, process };
+    life.watches.attach((event) => {
+      if (this.#life === life) this.dispatch(event);
+    });
     observer.started(process, store.loaded, replica.context);
     this.#tick(life);
     this.#lookAtDisk(life);
@@ -372,6 +386,9 @@ export class SimMember implements Server {
     const calls = [...life.calls.values()];
     life.calls.clear();
     for (const { lost } of calls) lost();
+    const watchers = [...life.watchers.values()];
+    life.watchers.clear();
+    for (const lost of watchers) lost();
   }
 
   /** Runs `task` in the process: now, or when it no longer stands still; never when it is gone. */

@@ -13,6 +13,9 @@ import { settled, World } from './world.js';
 const LIVE_ELECTIONS = 40;
 const LIVE_TTLS = 3;
 
+/** A watcher that hears nothing goes elsewhere after this (`src/client/watch-reader.ts`), and some: by its own clock. */
+const WATCH_SILENCE_MS = 20_000;
+
 /** Clients that are told to stop begin to within so many milliseconds. */
 const STOPPING_MS = 20;
 /** Tasks between two turns of Node's loop. */
@@ -87,6 +90,12 @@ class Run {
     if (world.parameters.toTheLastLease)
       await this.#demand('every lease has ended', 3 * ttl + bound, () => this.#empty());
     await this.#demand('every member has applied the same', bound, () => this.#converged());
+    // One whose connection was given up without a word hears nothing for as long as the client waits.
+    await this.#demand(
+      'every watcher knows every change',
+      bound + WATCH_SILENCE_MS,
+      () => world.clients.watchersKnowAll,
+    );
     if (world.failure !== undefined) return;
     world.compareStates();
     world.finish();

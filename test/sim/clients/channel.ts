@@ -209,6 +209,6 @@ function marked(call: Call): Call {
 }
 
 /** As the real server names an unauthenticated client. */
-function principalOf(client: string): Principal {
+export function principalOf(client: string): Principal {
   return { name: `addr:${client}`, authenticated: false };
 }

@@ -13,6 +13,7 @@ import { Library } from '../judges/library.js';
 import { Takeover } from '../judges/takeover.js';
 import { Tokens } from '../judges/tokens.js';
 import { Waits } from '../judges/waits.js';
+import type { Watches } from '../judges/watches.js';
 import { Machine } from '../machine.js';
 import type { Observer, Report } from '../observation.js';
 import { drawRate } from '../parameters.js';
@@ -27,6 +28,7 @@ import { ClientLinks } from './network.js';
 import { ClientPaths } from './paths.js';
 import { Probe } from './probe.js';
 import { RawClient } from './raw.js';
+import { Watcher } from './watcher.js';
 import { Worker } from './worker.js';
 
 /** The wall clock of a client machine at true time 0, before it is off by its own error. */
@@ -65,6 +67,7 @@ export class Clients {
   readonly #slots: ReadonlyMap<Domain, number>;
   readonly #places: readonly Place[];
   readonly #operator: RawClient | undefined;
+  readonly #watchers: readonly Watcher[];
   /** The histories of the run, the newest last. */
   readonly #incarnations: Incarnation[] = [];
   #looking = false;
@@ -75,6 +78,7 @@ export class Clients {
     servers: () => readonly Server[],
     resource: Resource,
     report: Report,
+    watches: Watches,
   ) {
     const { coverage, scheduler } = surroundings;
     this.#surroundings = surroundings;
@@ -132,7 +136,11 @@ export class Clients {
     const rawPlaces = Array.from({ length: raws }, (_, at) =>
       this.#place(`r${at + 1}`, (ports) => new RawClient(ports)),
     );
-    this.#places = [...workerPlaces, ...rawPlaces];
+    const watchers = Array.from({ length: parameters.watchers }, (_, at) =>
+      this.#place(`o${at + 1}`, (ports) => new Watcher(ports, watches)),
+    );
+    this.#watchers = watchers.map(({ client }) => client);
+    this.#places = [...workerPlaces, ...rawPlaces, ...watchers];
     this.#operator = rawPlaces[0]?.client;
   }
 
@@ -224,6 +232,11 @@ export class Clients {
   /** True once every client has closed and no call of theirs is open. Only after {@link stop}. */
   get idle(): boolean {
     return this.#unfinished().length === 0;
+  }
+
+  /** True once every watcher was told everything that was applied. Only after {@link stop}. */
+  get watchersKnowAll(): boolean {
+    return this.#watchers.every((watcher) => watcher.knowsAll);
   }
 
   #unfinished(): string[] {
