@@ -1,15 +1,19 @@
-/** `npm run bench [machine] [cycles] [failover] [leases] [pipeline] [heap]`: installs, builds, prints the figures of README. About eight minutes in all. */
+/** `npm run bench [-- NAME …]`: installs, builds, prints the figures of all benchmarks, or of those that are named. */
 import { build, checkNode, install } from './prepare.js';
 
 checkNode();
 install();
 build();
 const { benchCycles } = await import('./bench/cycles.js');
+const { benchExpiry } = await import('./bench/expiry.js');
 const { benchFailover } = await import('./bench/failover.js');
+const { benchHandOver } = await import('./bench/hand-over.js');
 const { benchHeap } = await import('./bench/heap.js');
 const { benchMachine } = await import('./bench/machine.js');
 const { benchManyLeases } = await import('./bench/many-leases.js');
+const { benchMemory } = await import('./bench/memory.js');
 const { benchPipeline } = await import('./bench/pipeline.js');
+const { benchTakeover } = await import('./bench/takeover.js');
 
 /** @type {Readonly<Record<string, () => Promise<object[]>>>} */
 const BENCHES = {
@@ -19,6 +23,10 @@ const BENCHES = {
   failover: benchFailover,
   leases: benchManyLeases,
   heap: benchHeap,
+  handover: benchHandOver,
+  memory: benchMemory,
+  takeover: benchTakeover,
+  expiry: benchExpiry,
 };
 
 const asked = process.argv.slice(2);

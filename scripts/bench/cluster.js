@@ -1,4 +1,4 @@
-/** Three real nodes for the benchmarks, and raw unary calls to them. */
+/** Real nodes for the benchmarks, and raw unary calls to them. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -78,16 +78,26 @@ export class BenchCluster {
   /**
    * @param {string} home
    * @param {BenchNode[]} nodes
+   * @param {readonly string[]} nodeOptions
    */
-  constructor(home, nodes) {
+  constructor(home, nodes, nodeOptions) {
     this.home = home;
     this.nodes = nodes;
+    this.nodeOptions = nodeOptions;
   }
 
-  static async start() {
+  /**
+   * Forms a cluster.
+   * @param {number} size how many nodes
+   * @param {readonly string[]} nodeOptions for Node itself
+   */
+  static async start(size = 3, nodeOptions = []) {
     const home = await mkdtemp(join(tmpdir(), 'fencepost-bench-'));
-    const ports = await freePorts(6);
-    const members = [0, 1, 2].map((at) => ({ nodeId: `n${at + 1}`, peerAddress: `127.0.0.1:${ports[at + 3]}` }));
+    const ports = await freePorts(2 * size);
+    const members = Array.from({ length: size }, (_, at) => ({
+      nodeId: `n${at + 1}`,
+      peerAddress: `127.0.0.1:${ports[size + at]}`,
+    }));
     const nodes = [];
     for (const [at, { nodeId, peerAddress }] of members.entries()) {
       const clientAddress = `127.0.0.1:${ports[at]}`;
@@ -106,7 +116,7 @@ export class BenchCluster {
       await writeFile(file, JSON.stringify(config));
       nodes.push({ name: nodeId, clientAddress, file, child: undefined });
     }
-    const cluster = new BenchCluster(home, nodes);
+    const cluster = new BenchCluster(home, nodes, nodeOptions);
     for (const node of nodes) cluster.startNode(node);
     await cluster.untilLeader();
     return cluster;
@@ -114,9 +124,8 @@ export class BenchCluster {
 
   /** @param {BenchNode} node */
   startNode(node) {
-    const child = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'start', '--config', node.file], {
-      stdio: ['ignore', 'ignore', 'ignore'],
-    });
+    const args = [...this.nodeOptions, join(root, 'dist/cli/main.js'), 'start', '--config', node.file];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     node.child = child;
     child.once('exit', () => {
       if (node.child === child) node.child = undefined;
@@ -141,7 +150,11 @@ export class BenchCluster {
       const seen = await Promise.all(this.nodes.map((node) => statusOf(node)));
       for (const node of this.nodes) {
         const followed = seen.filter((status) => status?.leader === node.name && status.role !== 'candidate').length;
-        if (followed >= 2 && seen.some((status) => status?.node === node.name && status.role === 'leader')) return node;
+        if (
+          followed > this.nodes.length / 2 &&
+          seen.some((status) => status?.node === node.name && status.role === 'leader')
+        )
+          return node;
       }
     }
     throw new Error('the cluster found no leader within 60 s');

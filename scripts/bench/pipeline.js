@@ -5,16 +5,16 @@
 import { performance } from 'node:perf_hooks';
 import { openGrpcChannel } from '../../dist/client/grpc-channel.js';
 import { openPipelineChannel } from '../../dist/client/pipeline-channel.js';
-import { acquireOf, BenchCluster, quantile } from './cluster.js';
+import { BATCH, call, granted, renew } from './calls.js';
+import { BenchCluster, quantile } from './cluster.js';
 
 const WARM_UP_MS = 1_500;
 const MEASURE_MS = 4_000;
 const IN_FLIGHT = [1, 16, 64, 256, 1_024];
-/** Leases of a renewal, and renewals under way. */
-const BATCH = 1_000;
+/** Renewals under way. */
 const BATCHES = 8;
 
-/** @typedef {import('../../dist/client/channel.js').Channel} Channel */
+/** @typedef {import('./calls.js').Channel} Channel */
 
 export async function benchPipeline(counts = IN_FLIGHT) {
   const cluster = await BenchCluster.start();
@@ -80,36 +80,10 @@ async function renewals(channel, way) {
     Array.from({ length: BATCHES }, async (_, at) => {
       const mine = leases.slice(at * BATCH, (at + 1) * BATCH);
       for (let begin = performance.now(); begin < end; begin = performance.now()) {
-        const { results } = await call(channel, { type: 'renew', leases: mine });
-        const lost = results.filter((/** @type {any} */ { type }) => type !== 'live').length;
-        if (lost > 0) throw new Error(`${lost} leases are not live`);
-        if (begin >= from) renewed += results.length;
+        await renew(channel, mine);
+        if (begin >= from) renewed += mine.length;
       }
     }),
   );
   return { 'in flight': `${BATCHES} of ${BATCH}`, 'renewals/s': Math.round(renewed / (MEASURE_MS / 1_000)) };
-}
-
-/**
- * @param {Channel} channel
- * @param {string} domain
- */
-async function granted(channel, domain) {
-  const { outcome } = await call(channel, acquireOf(domain));
-  if (outcome.type !== 'granted') throw new Error(`not granted: ${JSON.stringify(outcome)}`);
-  return { domain: outcome.lease.domain, token: outcome.lease.token };
-}
-
-/**
- * @param {Channel} channel
- * @param {any} of
- * @returns {Promise<any>} the answer
- */
-function call(channel, of) {
-  return new Promise((done, fail) => {
-    channel.send(of, 30_000, (reply) => {
-      if (reply.type === 'answer') done(reply.answer);
-      else fail(new Error(JSON.stringify(reply)));
-    });
-  });
 }

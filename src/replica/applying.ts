@@ -96,6 +96,9 @@ function settle(
   settleCoolDowns(context, leadership, applied);
   settleWaits(context, leadership, applied, index);
   if (pending !== undefined) {
+    const { command } = pending;
+    if (command.type === 'expire' || command.type === 'checkpoint') leadership.timedOnTheWay -= command.leases.length;
+    assert(leadership.timedOnTheWay >= 0, `${leadership.timedOnTheWay} leases are on their way`);
     answerEntry(context, leadership, pending, applied);
     pending.resume?.();
     watchSeen(context, pending);

@@ -123,14 +123,18 @@ export interface Due {
   readonly checkpoint: readonly Timed[];
 }
 
+/** For each lease that one call may return, so many are looked at: those that were renewed are only put back. */
+const LOOKS = 10;
+
 /**
- * Takes from the queue what is due at `now`, at most `limit` leases, oldest first. All that are returned are out of the
- * queue: an Expire that was proposed puts its lease into it again with its outcome, the caller must do it for the rest.
+ * Takes from the queue what is due at `now`, at most `limit` leases, oldest first; of a great many that come due together
+ * the rest is left to the calls after it, so that no call takes long. All that are returned are out of the queue: an
+ * Expire that was proposed puts its lease into it again with its outcome, the caller must do it for the rest.
  */
 export function takeDue(clock: ExpiryClock, now: number, limit: number, flagged: (timed: Timed) => boolean): Due {
   const expire: Timed[] = [];
   const checkpoint: Timed[] = [];
-  while (expire.length + checkpoint.length < limit) {
+  for (let looks = 0; expire.length + checkpoint.length < limit && looks < LOOKS * limit; looks++) {
     const first = clock.queue[0];
     if (first === undefined || first.queuedAt > now) break;
     dequeue(clock);

@@ -47,6 +47,7 @@ export function followRole(context: Context): void {
       pending: new Map(),
       rounds: [],
       clock: createClock(),
+      timedOnTheWay: 0,
       voidsWanted: [],
       waiting: [],
       waits: createWaits(),
@@ -76,7 +77,9 @@ export function leaderTick(context: Context, leadership: Leadership): void {
   const { ready, clock } = leadership;
   if (ready === undefined) return;
   const { nowMs } = context.time;
-  const due = takeDue(clock, nowMs, MAX_DUE_A_TICK, (timed) => isFlagged(context, timed));
+  // No faster than they are applied, or calls would wait behind all leases that are due together.
+  const limit = Math.max(0, MAX_DUE_A_TICK - leadership.timedOnTheWay);
+  const due = takeDue(clock, nowMs, limit, (timed) => isFlagged(context, timed));
   proposeExpire(context, leadership, due.expire);
   proposeCheckpoints(context, leadership, due.checkpoint);
   if (context.lease.holding && !leadership.endHoldProposed && nowMs - ready.since >= context.genesis.holdMs) {
@@ -119,6 +122,7 @@ function proposeExpire(context: Context, leadership: Leadership, due: readonly T
     };
     const frees = part.map(({ name }) => name);
     const index = proposeInternal(context, leadership, command, { resume, frees });
+    if (index !== undefined) leadership.timedOnTheWay += batch.length;
     for (const timed of batch) {
       if (index === undefined) enqueue(clock, timed, context.time.nowMs + RETRY_MS);
       else timed.expiring = [];
@@ -135,6 +139,7 @@ function proposeCheckpoints(context: Context, leadership: Leadership, due: reado
       leftMs: Math.max(0, Math.ceil(deadline - nowMs)),
     }));
     const index = proposeInternal(context, leadership, { type: 'checkpoint', leases }, { exempt: false });
+    if (index !== undefined) leadership.timedOnTheWay += batch.length;
     for (const timed of batch) {
       if (index !== undefined) timed.checkpointIndex = index;
       enqueue(leadership.clock, timed, index === undefined ? nowMs + RETRY_MS : timed.deadline);

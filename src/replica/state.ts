@@ -89,6 +89,8 @@ export interface Leadership {
   /** In the order of their rounds. */
   readonly rounds: RoundWaiter[];
   readonly clock: ExpiryClock;
+  /** How many leases are in this leader's Expires and Checkpoints that are not applied yet. */
+  timedOnTheWay: number;
   /** Leases with renewals that wait for a Void which is not appended yet. */
   readonly voidsWanted: Timed[];
   /** Calls that arrived before `ready`, or while leadership is being handed over. */

@@ -1,8 +1,8 @@
-/** The leader's clock by itself: a lease whose time is ended from outside. */
+/** The leader's clock by itself: what it takes from its queue at a time, and a lease whose time is ended from outside. */
 import { describe, expect, it } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import { createClock, endTime, startTiming, stopTiming, takeDue } from '../../src/replica/clock.js';
+import { createClock, endTime, renewTimed, startTiming, stopTiming, takeDue } from '../../src/replica/clock.js';
 import type { Timed } from '../../src/replica/clock.js';
 import type { Lease } from '../../src/lease/types.js';
 
@@ -22,6 +22,19 @@ function nth(all: readonly Timed[], at: number): Timed {
   if (found === undefined) throw new RangeError(`no lease ${at}`);
   return found;
 }
+
+describe('takeDue', () => {
+  it('puts only so many renewed leases back at a time, and goes on with the rest', () => {
+    const { clock, all } = clockOf(100);
+    for (const timed of all) renewTimed(timed, 4_000);
+    const left = (): number => clock.queue.filter(({ queuedAt }) => queuedAt <= 5_100).length;
+    for (const count of [80, 60, 40, 20, 0]) {
+      expect(takeDue(clock, 5_100, 2, () => false)).toEqual({ expire: [], checkpoint: [] });
+      expect(left()).toBe(count);
+    }
+    expect(takeDue(clock, 9_000, 100, () => false).checkpoint).toHaveLength(100);
+  });
+});
 
 describe('endTime', () => {
   it.each([0, 1, 17, 98, 99])('makes lease %i due, once, and leaves the others their time', (which) => {

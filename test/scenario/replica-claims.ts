@@ -1,7 +1,7 @@
 /** The claims of a lease scenario. */
 import type { Domain } from '../../src/base/ids.js';
 import { hashState } from '../../src/lease/hash.js';
-import { leaseOf } from '../../src/lease/lookup.js';
+import { leaseOf, queueOf } from '../../src/lease/lookup.js';
 import { commandCodec } from '../../src/wire/command.js';
 import type { Claim, Finding } from './claims.js';
 import { matches, parsePattern } from './network.js';
@@ -34,6 +34,9 @@ export const REPLICA_CLAIMS: Readonly<Record<string, Claim<ReplicaWorld>>> = {
     const lease = leaseOf(world.node(name).up().context.lease, domain as Domain);
     return is(lease === undefined ? 'free' : String(lease.token - world.clients.base), words);
   },
+  /** `queue d at B = 2`: how many wait there, by what B has applied. */
+  queue: (world, [domain, , name = '', , ...words]) =>
+    is(String(queueOf(world.node(name).up().context.lease, domain as Domain).length), words),
   /** All running members have applied the same and hash the same. */
   'equal-states': (world) => {
     const states = [...world.nodes.values()]

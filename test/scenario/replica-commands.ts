@@ -143,7 +143,9 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
       holder: HOLDER,
       ttlMs: Number(after(words, 'ttl') ?? 3000),
       metadata: [],
-      ...PLAIN,
+      waitMs: Number(after(words, 'wait') ?? PLAIN.waitMs),
+      coolDownMs: Number(after(words, 'cool') ?? PLAIN.coolDownMs),
+      slots: Number(after(words, 'slots') ?? PLAIN.slots),
       seenRevision: (seen === undefined ? 0 : world.clients.base + Number(seen)) as Revision,
     });
   },
@@ -162,6 +164,10 @@ export const REPLICA_COMMANDS: Readonly<Record<string, Command>> = {
   },
   get: (world, words) => {
     ask(world, words, { type: 'get', domain: (words[1] ?? '') as Domain, freshness: 'linearizable' });
+  },
+  /** The client of a call is gone. */
+  leave: (world, [name]) => {
+    world.leave(world.clients.operation(name));
   },
   transfer: (world, words) => {
     ask(world, ['transfer', ...words], { type: 'transferLeadership', to: world.node(words[0] ?? '').member.node });

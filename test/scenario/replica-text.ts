@@ -8,7 +8,13 @@ export function commandText(entry: Entry): string {
   if (entry.kind !== 'command') return '';
   const command = commandCodec.decode(entry.payload);
   const domains =
-    'domain' in command ? [command.domain] : 'leases' in command ? command.leases.map((each) => each.domain) : [];
+    'domain' in command
+      ? [command.domain]
+      : 'leases' in command
+        ? command.leases.map((each) => each.domain)
+        : 'domains' in command
+          ? command.domains.map((each) => each.domain)
+          : [];
   return [command.type, ...domains].join('-');
 }
 

@@ -254,6 +254,12 @@ export class ReplicaWorld {
     }
   }
 
+  /** A client is gone: its call is told nothing any more. */
+  leave(operation: Operation): void {
+    operation.outcome = 'left';
+    this.step(operation.node, [{ type: 'cancel', id: operation.number }]);
+  }
+
   #perform(node: ReplicaNode, effect: PeerEffect): void {
     switch (effect.type) {
       case 'send':

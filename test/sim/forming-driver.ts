@@ -1,5 +1,5 @@
 /** Drives the production rules of forming over the simulated network and a member's disk: what `node/forming.ts` does. */
-import type { NodeId } from '../../src/base/ids.js';
+import type { Incarnation, NodeId } from '../../src/base/ids.js';
 import type { Forming, FormingEffect, FormingEvent } from '../../src/replica/forming.js';
 import type { Store } from '../../src/replica/ports.js';
 import type { FormRequest, FormResponse, Genesis, Time } from '../../src/replica/types.js';
@@ -23,6 +23,8 @@ export interface FormingPorts {
   /** Runs a task when the process does not stand still; never when it is gone. */
   readonly whenAwake: (task: () => void) => void;
   readonly later: (ms: number, task: () => void) => void;
+  /** It makes a new history. */
+  readonly decided: (incarnation: Incarnation) => void;
   /** The directory has become a member's. */
   readonly opened: (store: Store) => void;
   readonly formed: (genesis: Genesis) => void;
@@ -81,6 +83,7 @@ export class SimForming implements FormingEndpoint {
         return;
       case 'store':
         trace(`${self} stores Genesis ${effect.genesis.incarnation.slice(0, 4)}`);
+        this.#ports.decided(effect.genesis.incarnation);
         this.#storeGenesis(effect.genesis).catch(this.#ports.failed);
         return;
       case 'formed':

@@ -259,14 +259,17 @@ export class Inflictor {
     this.#world.startLater(member, ms);
   }
 
-  #rollBack(member: SimMember, ms: number): void {
-    const copy = this.#copies.get(member);
-    if (copy === undefined || member.wiped || member.flipped) return;
+  /** `drawn`, or else whoever's directory was copied. */
+  #rollBack(drawn: SimMember, ms: number): void {
+    const member = [drawn, ...this.#world.members].find((each) => {
+      return this.#copies.has(each) && !each.wiped && !each.flipped;
+    });
+    if (member === undefined) return;
     this.#count('directory rolled back');
     this.#world.unjudged = true;
     member.kill({ lose: 'none', underWay: 'lost' });
     this.#world.forget(member);
-    member.disk.restore(copy);
+    member.disk.restore(this.#copies.get(member));
     this.#world.startLater(member, ms);
   }
 

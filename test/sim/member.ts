@@ -36,6 +36,8 @@ export interface MemberPorts extends Surroundings {
   readonly addresses: readonly MemberAddress[];
   /** A process starts: its number. */
   readonly nextRun: (starting: SimMember) => number;
+  /** A member makes a new history. */
+  readonly decided: (incarnation: Incarnation) => void;
   /** A process ended by itself. */
   readonly ended: (member: SimMember, ending: Ending) => void;
 }
@@ -241,7 +243,7 @@ export class SimMember implements Server {
   }
 
   #formingPorts(life: Life): FormingPorts {
-    const { network, trace } = this.#ports;
+    const { network, trace, decided } = this.#ports;
     return {
       node: this.node,
       disk: this.disk,
@@ -256,6 +258,7 @@ export class SimMember implements Server {
       later: (ms, task) => {
         this.#later(life, ms, task);
       },
+      decided,
       opened: (store) => {
         life.store = store;
       },

@@ -112,6 +112,9 @@ export class World {
           this.#forming.started(starting.node, starting.machine);
           return ++this.#runs;
         },
+        decided: (incarnation) => {
+          this.#forming.decided(incarnation);
+        },
         ended: (member, ending) => {
           this.#ended(member, ending);
         },

@@ -122,7 +122,7 @@ export const FORMING_SWITCHES: readonly Switch[] = [
   {
     name: 'token-of-the-entry-before',
     area: 'forming',
-    file: 'src/lease/acquire.ts',
+    file: 'src/lease/hand-over.ts',
     text: 'token: state.revision,',
     replacement: 'token: (state.revision - (state.revision % 2)) as Lease["token"],',
     rule: 'A token is the revision of the entry that granted it.',

@@ -259,8 +259,7 @@ export const WAITING_SWITCHES: readonly Switch[] = [
     area: 'storage',
     file: 'src/lease/records.ts',
     text: "if (state.requests.known.get(waiter.requestId) === waiter) put.push({ type: 'waiter', queuedAt, waiter });",
-    replacement:
-      "if (state.requests.known.get(waiter.requestId) === waiter && !stored) put.push({ type: 'waiter', queuedAt, waiter });\n    else if (state.requests.known.get(waiter.requestId) === waiter) remove.push({ type: 'waiter', queuedAt });",
+    replacement: 'if (state.requests.known.get(waiter.requestId) === waiter) continue;',
     rule: 'A cut is the whole state: those who wait are in it.',
     source: 'design 6, state table',
   },

@@ -27,7 +27,9 @@ export function historyOf(
     const call = judged(attempt, counting, grants);
     if (call === undefined) continue;
     if (answeredBy !== undefined && answeredBy.incarnation !== incarnation) continue;
-    const outcome = outcomeOf(attempt);
+    // Other slots than the one that it was granted at some time stood in its way; that one it may have had for a while (F7).
+    const elsewhere = call.type === 'acquire' && counting.has(call.requestId) && namesNoSlot(attempt.reply);
+    const outcome: Outcome = elsewhere ? { type: 'unknown' } : outcomeOf(attempt);
     if (outcome.type !== 'answer') {
       history.push({ client, node, call, invokedAt: sentAt, returnedAt: undefined, outcome });
       continue;
@@ -58,8 +60,7 @@ function judged(
     case 'withdraw': {
       if (!counting.has(call.requestId)) return otherwise(reply) ? undefined : call;
       const granted = grants?.get(call.requestId);
-      if (granted === undefined || waitsOrNot(reply)) return undefined;
-      return { ...call, domain: granted.domain };
+      return granted === undefined ? undefined : { ...call, domain: granted.domain };
     }
     case 'renew':
       if (grants !== undefined) return call;
@@ -79,9 +80,10 @@ function otherwise(reply: Attempt['reply']): boolean {
   return outcome?.type === 'notGranted' && outcome.reason === 'slots_differ';
 }
 
-/** Not granted, or not yet: other slots than the one that it was granted at some time stood in its way. */
-function waitsOrNot(reply: Attempt['reply']): boolean {
+/** Not granted, or not yet, or granted once what is forgotten: what else it says is of the name, not of a slot. */
+function namesNoSlot(reply: Attempt['reply']): boolean {
   const outcome = acquired(reply);
+  if (outcome?.type === 'ended') return outcome.ended.lease === undefined;
   return outcome?.type === 'notGranted' || outcome?.type === 'queued';
 }
 

@@ -27,6 +27,8 @@ interface Held {
 /** One life of a process. */
 interface Seen {
   step: number;
+  /** Index of the state that was looked at last. */
+  applied: number | undefined;
   term: number | undefined;
   readonly calls: Map<string, Held>;
   /** How many calls of each request ever came. */
@@ -53,7 +55,7 @@ export class Queues implements Observer {
 
   started({ run }: Process): void {
     const lists = { calls: new Map(), came: new Map(), waiting: [], appended: [], free: new Map() };
-    this.#seen.set(run, { step: 0, term: undefined, ...lists });
+    this.#seen.set(run, { step: 0, applied: undefined, term: undefined, ...lists });
   }
 
   ended({ run }: Process): void {
@@ -65,7 +67,9 @@ export class Queues implements Observer {
     if (seen === undefined) return;
     seen.step++;
     const { lease, leadership } = context;
-    this.#checkSlots(process, lease, at);
+    const changed = context.applied !== seen.applied;
+    seen.applied = context.applied;
+    if (changed) this.#checkSlots(process, lease, at);
     const began = leadership?.ready !== undefined && leadership.term !== seen.term;
     for (const event of events) take(seen, event, !began && leadership?.ready !== undefined);
     if (leadership?.ready === undefined) {
@@ -86,7 +90,7 @@ export class Queues implements Observer {
       this.#checkFree(seen, context, at);
       seen.appended = seen.appended.filter(({ end }) => end > context.applied);
     }
-    seen.waiting = [...lease.queues.values()].flat();
+    if (changed) seen.waiting = [...lease.queues.values()].flat();
     for (const held of seen.calls.values()) {
       // The only call of a request that has got into the queue.
       const waits = seen.waiting.some(({ requestId }) => requestId === held.requestId);

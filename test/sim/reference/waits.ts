@@ -25,6 +25,8 @@ export interface Ending {
 /** How a request left its queue, in this leader's own term. */
 export interface Leaving {
   readonly index: number;
+  /** The step in which that entry was appended. */
+  readonly step: number;
   readonly how: 'granted' | 'waitOver' | 'ended';
 }
 
@@ -70,6 +72,8 @@ export class Waits {
   readonly #graceMs: number;
   /** Own acquires of waiters that were proposed, by request: their last entry. */
   readonly #offered = new Map<string, number>();
+  /** Entries of this leader that are not applied: the step of their append, by index. */
+  readonly #appendedIn = new Map<number, number>();
   /** Names that are free though a call for a waiter of theirs is held: the step and the time since when. */
   readonly #free = new Map<string, { readonly step: number; readonly at: number }>();
   #quietAt = -Infinity;
@@ -108,6 +112,8 @@ export class Waits {
     { step, nowMs }: Pick<Moment, 'step' | 'nowMs'>,
   ): void {
     const { index } = leases;
+    const appendedIn = this.#appendedIn.get(index) ?? step;
+    this.#appendedIn.delete(index);
     if (command.type === 'acquire') {
       const { requestId } = command;
       const known = leases.ids.get(requestId);
@@ -121,7 +127,7 @@ export class Waits {
     }
     for (const { requestId } of leases.left) {
       const granted = leases.granted.some((lease) => lease.requestId === requestId);
-      this.leavings.set(requestId, { index, how: granted ? 'granted' : 'ended' });
+      this.leavings.set(requestId, { index, step: appendedIn, how: granted ? 'granted' : 'ended' });
     }
     // A request is over by its EndWait, which takes back what it was granted in between, or by a Withdraw that came before.
     for (const [requestId, { over }] of this.endings) {
@@ -129,12 +135,13 @@ export class Waits {
       if (known !== undefined && !('finishedAt' in known)) continue;
       this.endings.delete(requestId);
       const waitOver = over && known?.reason === 'left_queue';
-      this.leavings.set(requestId, { index, how: waitOver ? 'waitOver' : 'ended' });
+      this.leavings.set(requestId, { index, step: appendedIn, how: waitOver ? 'waitOver' : 'ended' });
     }
   }
 
   /** An entry that this leader appended in this step at `index`. */
   proposed(command: Command, index: number, leases: LeaseModel, moment: Moment, fail: (text: string) => void): void {
+    this.#appendedIn.set(index, moment.step);
     switch (command.type) {
       case 'acquire':
         this.#offers(command.requestId, index, moment, fail);
@@ -249,7 +256,7 @@ export class Waits {
     for (const [requestId, place] of this.#places) {
       if (called.has(requestId)) place.calledAt = nowMs;
       const waits = leases.ids.get(requestId) === place.waiter;
-      this.#drop(place, requestId, waits, moment, fail);
+      this.#drop(place, waits, leases.index, moment, fail);
       if (!waits) this.#places.delete(requestId);
     }
     for (const [requestId, index] of this.#offered) if (index <= leases.index) this.#offered.delete(requestId);
@@ -266,8 +273,16 @@ export class Waits {
     }
   }
 
-  /** Calls that have ended are held no more. Who left is told at once. */
-  #drop(place: Place, requestId: string, waits: boolean, { nowMs }: Moment, fail: (text: string) => void): void {
+  /** Calls that have ended are held no more. Who left is told at once, a call that was offered its place by its own entry. */
+  #drop(
+    place: Place,
+    waits: boolean,
+    applied: number,
+    { nowMs }: Pick<Moment, 'nowMs'>,
+    fail: (text: string) => void,
+  ): void {
+    const { requestId } = place.waiter;
+    let isOffered = (this.#offered.get(requestId) ?? 0) > applied;
     for (const call of place.held) {
       if (call.over) {
         place.held.delete(call);
@@ -276,7 +291,13 @@ export class Waits {
         continue;
       }
       const leaving = this.leavings.get(requestId);
-      if (waits || leaving === undefined || this.endings.has(requestId) || leaving.index <= call.since.index) continue;
+      if (waits || leaving === undefined || this.endings.has(requestId)) continue;
+      // What was appended in the step in which the call came may have been appended before it: then a round is due first.
+      if (leaving.step <= call.since.step) continue;
+      if (isOffered) {
+        isOffered = false;
+        continue;
+      }
       fail(`does not answer call ${call.id}, though ${requestId} left its queue at ${leaving.index}`);
     }
   }
@@ -322,10 +343,13 @@ export class Waits {
     }
   }
 
-  /** Why a call that was held is told what it is told; undefined when there is no ground. */
+  /**
+   * Why a call that was held is told what it is told; undefined when there is no ground. Who was granted, and is told after
+   * a round only, may find that it has ended by then.
+   */
   groundFor(requestId: string, how: Leaving['how']): Leaving | undefined {
     const leaving = this.leavings.get(requestId);
-    return leaving?.how === how ? leaving : undefined;
+    return leaving?.how === how || (how === 'ended' && leaving?.how === 'granted') ? leaving : undefined;
   }
 
   /** An EndWait of it was open before this step, and its outcome is not known at `index`. */

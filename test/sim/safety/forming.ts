@@ -23,6 +23,8 @@ export class FormingJudge {
   readonly #now: () => number;
   readonly #report: Report;
   readonly #starts = new Map<NodeId, FirstStart>();
+  /** What was known of the clocks when a history was made. */
+  readonly #known = new Map<Incarnation, readonly FirstStart[]>();
   /** The one history that may exist since the members were last new. */
   #incarnation: Incarnation | undefined;
 
@@ -41,6 +43,11 @@ export class FormingJudge {
   /** An operator set the clocks: what they showed before says nothing. */
   clocksSet(): void {
     this.#starts.clear();
+  }
+
+  /** A member makes a history: what starts after that, was not asked. */
+  decided(incarnation: Incarnation): void {
+    this.#known.set(incarnation, [...this.#starts.values()]);
   }
 
   /** A process starts, whatever its disk holds. */
@@ -63,7 +70,11 @@ export class FormingJudge {
       return undefined;
     }
     this.#incarnation = incarnation;
-    const starts = [...this.#starts.values()];
+    const starts = this.#known.get(incarnation);
+    if (starts === undefined) {
+      this.#fault(`nobody made ${incarnation}`);
+      return undefined;
+    }
     const steady = starts.filter((start) => this.#isSteady(start));
     const greatestUs = Math.max(0, ...steady.map(({ wallMs }) => Math.floor(wallMs) * 1_000));
     if (history.base < greatestUs) {

@@ -1,0 +1,83 @@
+/** Calls over a client's channel, and many leases at a time, for the benchmarks. */
+import { acquireOf } from './cluster.js';
+
+/** Leases of one renewal: the most that it may name. */
+export const BATCH = 1_000;
+/** Acquires under way while leases are made. */
+const IN_FLIGHT = 1_024;
+
+/**
+ * @typedef {import('../../dist/client/channel.js').Channel} Channel
+ * @typedef {import('../../dist/base/api.js').LeaseRef} LeaseRef
+ */
+
+/**
+ * @param {Channel} channel
+ * @param {any} of
+ * @param {number} timeoutMs
+ * @returns {Promise<any>} the answer; throws whatever else came
+ */
+export function call(channel, of, timeoutMs = 30_000) {
+  return new Promise((done, fail) => {
+    channel.send(of, timeoutMs, (reply) => {
+      if (reply.type === 'answer') done(reply.answer);
+      else fail(new Error(JSON.stringify(reply)));
+    });
+  });
+}
+
+/**
+ * Throws unless the domain is granted.
+ * @param {Channel} channel
+ * @param {string} domain
+ * @param {number} ttlMs
+ * @returns {Promise<LeaseRef>}
+ */
+export async function granted(channel, domain, ttlMs = 600_000) {
+  const { outcome } = await call(channel, acquireOf(domain, ttlMs));
+  if (outcome.type !== 'granted') throw new Error(`not granted: ${JSON.stringify(outcome)}`);
+  return { domain: outcome.lease.domain, token: outcome.lease.token };
+}
+
+/**
+ * Makes leases number `from` to `to - 1` below a prefix.
+ * @param {Channel} channel
+ * @param {string} prefix
+ * @param {number} from
+ * @param {number} to
+ * @param {number} ttlMs
+ * @returns {Promise<LeaseRef[]>}
+ */
+export async function fill(channel, prefix, from, to, ttlMs = 86_400_000) {
+  /** @type {LeaseRef[]} */
+  const leases = [];
+  let next = from;
+  await Promise.all(
+    Array.from({ length: IN_FLIGHT }, async () => {
+      while (next < to) leases.push(await granted(channel, `${prefix}/${next++}`, ttlMs));
+    }),
+  );
+  return leases;
+}
+
+/**
+ * Renews all of them in batches. Throws unless every one is live.
+ * @param {Channel} channel
+ * @param {readonly LeaseRef[]} leases
+ */
+export async function renewAll(channel, leases) {
+  const batches = [];
+  for (let at = 0; at < leases.length; at += BATCH) batches.push(leases.slice(at, at + BATCH));
+  await Promise.all(batches.map((batch) => renew(channel, batch)));
+}
+
+/**
+ * One renewal. Throws unless every lease is live.
+ * @param {Channel} channel
+ * @param {readonly LeaseRef[]} leases 1 to {@link BATCH}
+ */
+export async function renew(channel, leases) {
+  const { results } = await call(channel, { type: 'renew', leases });
+  const lost = results.filter((/** @type {any} */ { type }) => type !== 'live').length;
+  if (lost > 0) throw new Error(`${lost} leases are not live`);
+}
