@@ -14,7 +14,6 @@ import type { Store } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
 import type { CallResult, Event, Genesis, MemberAddress, Principal, Time } from '../../src/replica/types.js';
-import { WatchTable } from '../../src/server/watch-table.js';
 import type { WatchSink } from '../../src/server/watch-table.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { between, chance, hexId } from './chance.js';
@@ -22,6 +21,7 @@ import { SimForming } from './forming-driver.js';
 import type { FormingPorts } from './forming-driver.js';
 import { CLUSTER } from './life.js';
 import type { Ending, Life } from './life.js';
+import { Listener } from './listener.js';
 import type { Machine } from './machine.js';
 import type { Ending as NetworkEnding, SimNetwork } from './network/network.js';
 import type { Observer, Process } from './observation.js';
@@ -61,7 +61,6 @@ export class SimMember implements Server {
   readonly #ports: MemberPorts;
   #life: Life | undefined;
   #directory: DirectoryId | undefined;
-  #calls = 0;
 
   constructor(node: NodeId, machine: Machine, disk: Disk, ports: MemberPorts) {
     this.node = node;
@@ -86,6 +85,11 @@ export class SimMember implements Server {
 
   get listening(): boolean {
     return this.#life?.running !== undefined;
+  }
+
+  /** How many streams of watches are open here. */
+  get watched(): number {
+    return this.#life?.running?.listener.watched ?? 0;
   }
 
   /** The replica that runs here, if one does. */
@@ -114,9 +118,6 @@ export class SimMember implements Server {
       forming: undefined,
       running: undefined,
       store: undefined,
-      calls: new Map(),
-      watches: new WatchTable(),
-      watchers: new Map(),
     };
     this.#life = life;
     this.#ports.trace(`restart ${this.node}`);
@@ -186,25 +187,17 @@ export class SimMember implements Server {
     done: (header: Header, result: CallResult) => void,
     lost: () => void,
   ): () => void {
-    const life = this.#life;
-    if (life?.running === undefined) throw new Error(`${this.node} does not listen`);
-    const id = ++this.#calls;
-    life.calls.set(id, { done, lost });
-    this.dispatch({ type: 'call', id, principal, timeoutMs, call });
-    return () => {
-      if (!life.calls.delete(id) || this.#life !== life) return;
-      this.dispatch({ type: 'cancel', id });
-    };
+    return this.#listener().call(principal, timeoutMs, call, done, lost);
   }
 
   watch(principal: Principal, call: WatchCall, sink: WatchSink, lost: () => void): () => void {
-    const life = this.#life;
-    if (life?.running === undefined) throw new Error(`${this.node} does not listen`);
-    const id = life.watches.open(principal, call, sink);
-    life.watchers.set(id, lost);
-    return () => {
-      if (life.watchers.delete(id)) life.watches.close(id);
-    };
+    return this.#listener().watch(principal, call, sink, lost);
+  }
+
+  #listener(): Listener {
+    const running = this.#life?.running;
+    if (running === undefined) throw new Error(`${this.node} does not listen`);
+    return running.listener;
   }
 
   async #open(life: Life): Promise<void> {
@@ -296,13 +289,15 @@ export class SimMember implements Server {
         return effects;
       },
     };
+    const dispatch = (event: Event): void => {
+      if (this.#life === life) this.dispatch(event);
+    };
+    const listener = new Listener(dispatch);
     const peers = network.attach({
       member,
       boot: life.boot,
       genesis,
-      dispatch: (event) => {
-        if (this.#life === life) this.dispatch(event);
-      },
+      dispatch,
       openSnapshot: () => store.openSnapshot(),
     });
     const executor = createExecutor(watched, {
@@ -316,14 +311,8 @@ export class SimMember implements Server {
         else scheduler.after(between(random, 0, parameters.turnMs), run);
       },
       peers,
-      clients: {
-        answer: (id, header, result) => {
-          const pending = life.calls.get(id);
-          life.calls.delete(id);
-          pending?.done(header, result);
-        },
-      },
-      watchers: life.watches,
+      clients: listener,
+      watchers: listener.watchers,
       observer: {
         log: () => undefined,
         serving: () => undefined,
@@ -335,10 +324,7 @@ export class SimMember implements Server {
         },
       },
     });
-    life.running = { executor, replica: watched, process };
-    life.watches.attach((event) => {
-      if (this.#life === life) this.dispatch(event);
-    });
+    life.running = { executor, replica: watched, process, listener };
     observer.started(process, store.loaded, replica.context);
     this.#tick(life);
     this.#lookAtDisk(life);
@@ -385,13 +371,8 @@ export class SimMember implements Server {
     if (life.running !== undefined) {
       life.running.executor.halt();
       observer.ended(life.running.process);
+      life.running.listener.end();
     }
-    const calls = [...life.calls.values()];
-    life.calls.clear();
-    for (const { lost } of calls) lost();
-    const watchers = [...life.watchers.values()];
-    life.watchers.clear();
-    for (const lost of watchers) lost();
   }
 
   /** Runs `task` in the process: now, or when it no longer stands still; never when it is gone. */

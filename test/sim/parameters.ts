@@ -257,7 +257,7 @@ function drawWatch(random: Random): ReplicaParameters['watch'] {
     ringBytes: skewedInt(random, 200, 100_000),
     batchBytes: skewedInt(random, 100, 10_000),
     // More than any one change of a run takes, as with the real limits.
-    messageBytes: skewedInt(random, 500, 2_000),
+    messageBytes: skewedInt(random, 250, 2_000),
   };
 }
 

@@ -13,7 +13,7 @@ import { settled, World } from './world.js';
 const LIVE_ELECTIONS = 40;
 const LIVE_TTLS = 3;
 
-/** A watcher that hears nothing goes elsewhere after this (`src/client/watch-reader.ts`), and some: by its own clock. */
+/** A watcher, and a node, that hears nothing of the other gives it up after 15 s, by its own clock, and some. */
 const WATCH_SILENCE_MS = 20_000;
 
 /** Clients that are told to stop begin to within so many milliseconds. */
@@ -96,6 +96,9 @@ class Run {
       bound + WATCH_SILENCE_MS,
       () => world.clients.watchersKnowAll,
     );
+    world.clients.endWatchers();
+    await this.#demand('every watcher has closed', bound, () => world.clients.watchersIdle);
+    await this.#demand('no node keeps a watch', WATCH_SILENCE_MS, () => this.#unwatched());
     if (world.failure !== undefined) return;
     world.compareStates();
     world.finish();
@@ -165,6 +168,17 @@ class Run {
         transfers.length === 0 &&
         open === 0 &&
         incoming === undefined
+      );
+    });
+  }
+
+  /** BOUND: whoever watched is forgotten. */
+  #unwatched(): boolean {
+    return this.#world.members.every(({ replica, watched }) => {
+      if (replica === undefined) return true;
+      const { watchers, streams, principals, byPrefix, prefixLengths, due } = replica.context.watching;
+      return (
+        [watchers, streams, principals, byPrefix, prefixLengths, due].every(({ size }) => size === 0) && watched === 0
       );
     });
   }

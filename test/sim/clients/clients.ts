@@ -67,7 +67,9 @@ export class Clients {
   readonly #slots: ReadonlyMap<Domain, number>;
   readonly #places: readonly Place[];
   readonly #operator: RawClient | undefined;
-  readonly #watchers: readonly Watcher[];
+  /** All but the watchers, which go on until everything that happens has happened. */
+  readonly #callers: readonly Place[];
+  readonly #watchers: readonly Place<Watcher>[];
   /** The histories of the run, the newest last. */
   readonly #incarnations: Incarnation[] = [];
   #looking = false;
@@ -136,11 +138,11 @@ export class Clients {
     const rawPlaces = Array.from({ length: raws }, (_, at) =>
       this.#place(`r${at + 1}`, (ports) => new RawClient(ports)),
     );
-    const watchers = Array.from({ length: parameters.watchers }, (_, at) =>
+    this.#watchers = Array.from({ length: parameters.watchers }, (_, at) =>
       this.#place(`o${at + 1}`, (ports) => new Watcher(ports, watches)),
     );
-    this.#watchers = watchers.map(({ client }) => client);
-    this.#places = [...workerPlaces, ...rawPlaces, ...watchers];
+    this.#callers = [...workerPlaces, ...rawPlaces];
+    this.#places = [...this.#callers, ...this.#watchers];
     this.#operator = rawPlaces[0]?.client;
   }
 
@@ -222,25 +224,36 @@ export class Clients {
   finish(): void {
     for (const fault of judgeWrites(this.#resource.written)) this.#report(fault);
     for (const { name, client } of this.#places) {
-      if (client.leaked > 0) this.#report({ code: 'LEAK', text: `${name} left ${client.leaked} timers behind` });
+      if (client.leaked > 0)
+        this.#report({ code: 'LEAK', text: `${name} left ${client.leaked} timers and streams behind` });
     }
-    for (const what of this.#unfinished()) this.#report({ code: 'LEAK', text: what });
+    for (const what of this.#unfinished(this.#places)) this.#report({ code: 'LEAK', text: what });
     this.#library.finish();
     for (const incarnation of this.#incarnations) this.#judgeHistory(incarnation);
   }
 
-  /** True once every client has closed and no call of theirs is open. Only after {@link stop}. */
+  /** True once every client but the watchers has closed and no call is open. Only after {@link stop}. */
   get idle(): boolean {
-    return this.#unfinished().length === 0;
+    return this.#unfinished(this.#callers).length === 0;
   }
 
   /** True once every watcher was told everything that was applied. Only after {@link stop}. */
   get watchersKnowAll(): boolean {
-    return this.#watchers.every((watcher) => watcher.knowsAll);
+    return this.#watchers.every(({ client }) => client.knowsAll);
   }
 
-  #unfinished(): string[] {
-    const closing = this.#places.filter(({ client }) => !client.idle).map(({ name }) => `${name} has not closed`);
+  /** The watchers close their clients. Only after {@link stop}, and once. */
+  endWatchers(): void {
+    for (const { client } of this.#watchers) client.end();
+  }
+
+  /** True once every watcher has closed. Only after {@link endWatchers}. */
+  get watchersIdle(): boolean {
+    return this.#watchers.every(({ client }) => client.idle);
+  }
+
+  #unfinished(places: readonly Place[]): string[] {
+    const closing = places.filter(({ client }) => !client.idle).map(({ name }) => `${name} has not closed`);
     return this.attempts.open > 0 ? [...closing, `${this.attempts.open} calls are still open`] : closing;
   }
 

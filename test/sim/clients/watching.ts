@@ -15,6 +15,8 @@ import { refusal } from './codec.js';
 
 /** How long a connection may take, as in `grpc-watch.ts`, in milliseconds. */
 const CONNECT_MS = 1_000;
+/** A node notices after this at the latest that a connection was given up (`server/client-server.ts`), in milliseconds. */
+const KEEP_ALIVE_MS = 15_000;
 
 /** Opens watches for one process, with room for `window` messages on each. */
 export function simWatches(ports: ChannelPorts, window: number): OpenWatch {
@@ -79,9 +81,13 @@ class Stream implements OpenedWatch {
     this.#open = false;
     this.#cancelConnecting();
     this.#forget();
-    this.#ports.links.pass(this.#node, () => {
+    const { links, surroundings } = this.#ports;
+    const gone = (): void => {
       this.#closeAtNode();
-    });
+    };
+    links.pass(this.#node, gone);
+    // The word of it may get lost with the connection.
+    surroundings.scheduler.after(KEEP_ALIVE_MS, gone);
   }
 
   #end(end: WatchEnd): void {

@@ -1,7 +1,9 @@
 /**
- * The watches of a run, judged at the nodes after every step, each stream by a {@link WatchJudge}, and at the clients: what
- * an observer is told over all its streams is every change of its prefix, once and in order. What was applied is what the
- * reference tables say. LEADERLESS: a watch goes on at a node that has known no leader for longer than an election time-out.
+ * The watches of a run, judged at the nodes after every step, each stream by a {@link WatchJudge}, and at the clients. What
+ * was applied is what the reference tables say. EXTRA: told when it is over, or before the message sent last has left.
+ * AHEAD: told of more than its node has applied. LEADERLESS: it goes on at a node that has known no leader for longer than
+ * an election time-out. KEPT: a node has more watchers, or fewer, than there are. OBSERVED: what an observer is told over
+ * all its streams is not every change of its prefix, once and in order. COMPACTED: it was told to be too late, and was not.
  */
 import { revisionAt } from '../../../src/base/revision.js';
 import type { ChangeView } from '../../../src/base/watch.js';
@@ -38,6 +40,8 @@ interface Node {
 /** What was applied of one history. */
 interface History {
   readonly changes: Map<number, readonly ChangeView[]>;
+  /** Those that changed something, in order. */
+  readonly revisions: number[];
   /** The last revision applied by anybody. */
   end: number;
 }
@@ -61,7 +65,10 @@ export class Watches implements Observer {
   applied(incarnation: string, state: LeaseModel): void {
     const history = this.#history(incarnation);
     const changes = changesOf(state);
-    if (changes.length > 0) history.changes.set(state.revision, changes);
+    if (changes.length > 0) {
+      history.changes.set(state.revision, changes);
+      history.revisions.push(state.revision);
+    }
     history.end = Math.max(history.end, state.revision);
   }
 
@@ -96,6 +103,11 @@ export class Watches implements Observer {
       if (effect.type === 'watchFailed') {
         if (streams.delete(effect.id)) this.#coverage.count(`watch ended ${effect.failure.reason}`);
       } else if (effect.type === 'watchNews') this.#told(step, streams, effect);
+    }
+    const kept = step.context.watching.watchers.size;
+    if (kept !== streams.size) {
+      const text = `${step.process.member.node} has ${kept} watchers, and is to have ${streams.size}`;
+      this.#report({ code: 'WATCH_KEPT', text });
     }
     this.#look(step, node);
   }
@@ -133,10 +145,12 @@ export class Watches implements Observer {
   /** Whether nothing below `prefix` was applied behind `known`. */
   isAll(incarnation: string, prefix: string, known: number): boolean {
     if (this.#blind) return true;
-    const { changes } = this.#history(incarnation);
-    return [...changes].every(
-      ([revision, list]) => revision <= known || !list.some((change) => domainOf(change).startsWith(prefix)),
-    );
+    const { changes, revisions } = this.#history(incarnation);
+    for (let at = revisions.length - 1; (revisions[at] ?? 0) > known; at--) {
+      const list = changes.get(revisions[at] ?? 0);
+      if (list?.some((change) => domainOf(change).startsWith(prefix)) === true) return false;
+    }
+    return true;
   }
 
   #opened(step: Step, streams: Map<WatchId, Stream>, event: Extract<Step['events'][number], { type: 'watch' }>): void {
@@ -195,7 +209,8 @@ export class Watches implements Observer {
 
   #history(incarnation: string): History {
     let history = this.#histories.get(incarnation);
-    if (history === undefined) this.#histories.set(incarnation, (history = { changes: new Map(), end: 0 }));
+    if (history === undefined)
+      this.#histories.set(incarnation, (history = { changes: new Map(), revisions: [], end: 0 }));
     return history;
   }
 }
