@@ -252,12 +252,13 @@ function drawWatchers(random: Random): Watchers {
 
 /** What is kept for watchers, and how much of it goes into a message: mostly next to nothing. */
 function drawWatch(random: Random): ReplicaParameters['watch'] {
+  // More than any one change of a run takes, as with the real limits; often less than an end, a grant and a queue take.
+  const messageBytes = chance(random, 600) ? nextInt(random, 190, 350) : skewedInt(random, 350, 10_000);
   return {
     ...WATCH_LIMITS,
     ringBytes: skewedInt(random, 200, 100_000),
-    batchBytes: skewedInt(random, 100, 10_000),
-    // More than any one change of a run takes, as with the real limits.
-    messageBytes: skewedInt(random, 250, 2_000),
+    batchBytes: skewedInt(random, 100, messageBytes),
+    messageBytes,
   };
 }
 
