@@ -69,6 +69,11 @@ class Stream implements OpenedWatch {
 
   resume(): void {
     this.#paused = false;
+    this.#readOn();
+  }
+
+  /** Until it is paused. */
+  #readOn(): void {
     while (!this.#paused) {
       const next = this.#arrived.shift();
       if (next === undefined) return;
@@ -188,7 +193,7 @@ class Stream implements OpenedWatch {
       process.deliver(() => {
         this.#lane.shift()?.();
         if (this.#lane.length > 0) this.#carryFirst();
-        if (!this.#paused) this.resume();
+        this.#readOn();
       });
     });
   }
