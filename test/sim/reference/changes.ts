@@ -9,10 +9,12 @@ export function changesOf(state: LeaseModel): ChangeView[] {
   const { granted, left, over, waiting } = state;
   const revision = state.revision as Revision;
   const changes: ChangeView[] = [];
-  for (const request of over) {
-    const { finishedAt, domain, token } = request;
+  let first = over.length;
+  while (over[first - 1]?.finishedAt === revision) first--;
+  for (const request of over.slice(first)) {
+    const { domain, token } = request;
     // One who only waited, or never came, had no lease.
-    if (finishedAt !== revision || token === undefined) continue;
+    if (token === undefined) continue;
     const lease: LeaseRef = { domain, token };
     changes.push({ revision, type: 'ended', ended: { ...state.viewOf(request), lease } });
   }
