@@ -327,7 +327,7 @@ export class Client implements AsyncDisposable {
     try {
       const outcome = await work;
       if (outcome.type === 'notGranted') return outcome;
-      const lease = this.#hold(outcome);
+      const lease = this.#hold(outcome, settings.coolDownMs);
       if (!abort.signal.aborted) return { type: 'held', lease };
       // Given up in the very moment of the grant.
       this.#acquirePorts.background(lease.release());
@@ -338,7 +338,7 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  #hold(granted: Granted): Lease {
+  #hold(granted: Granted, coolDownMs: number): Lease {
     return holdLease(
       {
         renewer: this.#renewer,
@@ -346,6 +346,7 @@ export class Client implements AsyncDisposable {
         background: this.#acquirePorts.background,
       },
       granted,
+      coolDownMs,
     );
   }
 

@@ -52,16 +52,17 @@ export interface LeasePorts {
   readonly background: (work: Promise<unknown>) => void;
 }
 
-/** Starts to keep a grant, and gives its handle. */
-export function holdLease(ports: LeasePorts, granted: Granted): Lease {
+/** Starts to keep a grant, and gives its handle. `coolDownMs` is what it was acquired with. */
+export function holdLease(ports: LeasePorts, granted: Granted, coolDownMs: number): Lease {
   const abort = new AbortController();
   const { lease, header } = granted;
   const info = leaseInfo(lease);
   const ref = { domain: lease.domain, token: lease.token };
   let releasing: Promise<void> | undefined;
   const kept = ports.renewer.keep(ref, lease.ttlMs, granted.sentAt, (cause) => {
-    // The last renewal may have reached the cluster though its answer never came: do not let the next one wait for it.
-    if (cause.type === 'deadline') ports.background(ports.sendRelease(kept));
+    // The last renewal may have reached the cluster though its answer never came: do not let the next one wait for it. But
+    // a cool-down gives work that is still under way time to end, and only an expiry begins one.
+    if (cause.type === 'deadline' && coolDownMs === 0) ports.background(ports.sendRelease(kept));
     abort.abort(new LeaseLostError(info.domain, info.token, endOf(cause)));
   });
   return {

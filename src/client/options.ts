@@ -64,7 +64,7 @@ export interface AcquireOptions {
   readonly waitMs?: number;
   /**
    * How long the domain stays closed if this lease expires (not when it is released), in milliseconds; 0 to 600 000.
-   * Default: 0. For resources that cannot compare tokens.
+   * Default: 0. For resources that cannot compare tokens. A lease with it that is lost is left to expire.
    */
   readonly coolDownMs?: number;
   /**

@@ -44,6 +44,17 @@ describe('a lease', () => {
     expect(losses).toHaveLength(1);
   });
 
+  test('lost, with a cool-down: no Release goes out, which would open the domain at once', async () => {
+    const { time, net, client } = setUp();
+    const lease = await within(time, 100, client.acquire('d', { ttlMs: TTL, coolDownMs: 60_000 }));
+    net.answer = () => undefined;
+    await time.run(TTL);
+    expect(lease.state).toBe('lost');
+    net.answer = generous();
+    await time.run(TTL);
+    expect(net.of('release')).toEqual([]);
+  });
+
   test('leftMs: until the safe deadline of the last confirmed call; 0 when it is over', async () => {
     const { time, net, lease } = await leaseOf();
     const safe = TTL - 0.01 * TTL - 0.02 * TTL;

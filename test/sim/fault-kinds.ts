@@ -108,7 +108,7 @@ export const FAULT_WEIGHTS: readonly (readonly [FaultKind, number])[] = [
   ['transfer behind a stall', 1],
   ['transfer', 4],
   ['wipe', 0.8],
-  ['roll back', 0.8],
+  ['roll back', 1.5],
   ['flip', 0.8],
   ['form again', 0.8],
   ['client pause', 5],

@@ -28,8 +28,8 @@ export class Inflictor {
 
   constructor(world: World) {
     this.#world = world;
-    this.#traps = new Traps(world, (member, how, ms, random) => {
-      this.#kill(member, how, ms, random);
+    this.#traps = new Traps(world, (member, how, ms) => {
+      this.#kill(member, how, ms);
     });
   }
 
@@ -42,15 +42,15 @@ export class Inflictor {
     world.story.tell(`fault ${fault.number}: ${kind} ${member.node} ${Math.round(ms)} ms`);
     switch (kind) {
       case 'kill':
-        this.#kill(member, { lose: 'none', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms, random);
+        this.#kill(member, { lose: 'none', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms);
         return;
       case 'power':
-        this.#kill(member, { lose: 'unsynced', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms, random);
+        this.#kill(member, { lose: 'unsynced', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms);
         return;
       case 'power at a write':
         // Where in a write it strikes is a matter of the moment.
         world.scheduler.after(between(random, 0, 5), () => {
-          this.#kill(member, { lose: 'unsynced', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms, random);
+          this.#kill(member, { lose: 'unsynced', underWay: pick(random, ['lost', 'torn', 'kept']) }, ms);
         });
         return;
       case 'power at an operation':
@@ -65,12 +65,7 @@ export class Inflictor {
       case 'kill all':
         this.#count('all members killed');
         for (const each of world.members)
-          this.#kill(
-            each,
-            { lose: pick(random, ['unsynced', 'none']), underWay: 'lost' },
-            between(random, 1, ms),
-            random,
-          );
+          this.#kill(each, { lose: pick(random, ['unsynced', 'none']), underWay: 'lost' }, between(random, 1, ms));
         return;
       case 'stop':
         this.#stop(member);
@@ -179,13 +174,10 @@ export class Inflictor {
     this.#world.coverage.count(name);
   }
 
-  #kill(member: SimMember, how: CrashHow, ms: number, random: Random): void {
+  #kill(member: SimMember, how: CrashHow, ms: number): void {
     if (!member.up) return;
     this.#count(how.lose === 'none' ? 'process killed' : 'power lost');
     member.kill(how);
-    if (chance(random, 300) && member.member !== undefined && !member.flipped) {
-      this.#copies.set(member, member.disk.copy());
-    }
     this.#world.startLater(member, ms);
   }
 
@@ -259,18 +251,22 @@ export class Inflictor {
     this.#world.startLater(member, ms);
   }
 
-  /** `drawn`, or else whoever's directory was copied. */
-  #rollBack(drawn: SimMember, ms: number): void {
-    const member = [drawn, ...this.#world.members].find((each) => {
-      return this.#copies.has(each) && !each.wiped && !each.flipped;
-    });
-    if (member === undefined) return;
-    this.#count('directory rolled back');
-    this.#world.unjudged = true;
+  /** A member is stopped, its directory copied, and after it ran on for a while the copy is put back. */
+  #rollBack(member: SimMember, ms: number): void {
+    if (member.process === undefined || member.wiped || member.flipped) return;
     member.kill({ lose: 'none', underWay: 'lost' });
-    this.#world.forget(member);
-    member.disk.restore(this.#copies.get(member));
-    this.#world.startLater(member, ms);
+    const copy = member.disk.copy();
+    this.#copies.set(member, copy);
+    this.#world.startLater(member, 10);
+    this.#world.scheduler.after(ms, () => {
+      if (this.#copies.get(member) !== copy || member.wiped || member.flipped || member.gone) return;
+      this.#count('directory rolled back');
+      this.#world.unjudged = true;
+      member.kill({ lose: 'none', underWay: 'lost' });
+      this.#world.forget(member);
+      member.disk.restore(copy);
+      this.#world.startLater(member, 10);
+    });
   }
 
   /** Every disk is lost. Whoever formed the cluster forms it again under its name; the resource keeps its fence. */

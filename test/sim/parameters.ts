@@ -78,6 +78,8 @@ export interface Parameters {
   readonly wallOffsetsMs: readonly number[];
   /** All members start within so many true milliseconds. */
   readonly startsMs: number;
+  /** The first one, which writes the record of a new history, starts behind all others: it need not ask any of them twice. */
+  readonly firstStartsLast: boolean;
   /** True milliseconds of the safety phase. */
   readonly durationMs: number;
   /** The end waits for the leases that nobody released, too. */
@@ -91,12 +93,12 @@ export interface Parameters {
 
 const NODES = [
   [3, 70],
-  [5, 9],
+  [5, 8],
   [1, 5],
   [2, 5],
-  [4, 5],
-  [7, 2],
-  [6, 2],
+  [4, 4],
+  [7, 1],
+  [6, 1],
 ] as const;
 
 /** The parameters of a run about everything; `profiles/draw.ts` says which runs are. */
@@ -104,16 +106,16 @@ export function drawParameters(seed: number): Parameters {
   const random = stream(seed, 'parameters');
   const nodes = weighted(random, NODES);
   const scale = weighted(random, [
-    [0.2, 5],
-    [0.4, 3],
-    [1, 1],
+    [0.2, 7],
+    [0.4, 2.6],
+    [1, 0.4],
   ] as const);
   const replica = { ...drawReplica(random, scale), watch: drawWatch(stream(seed, 'watch')) };
   const clients = { ...drawClients(random, replica), ...drawWatchers(stream(seed, 'watchers')) };
   return {
     seed,
     nodes,
-    codecs: chance(random, 500),
+    codecs: chance(random, 280),
     replica,
     network: drawNetwork(random, replica),
     disk: {
@@ -127,10 +129,10 @@ export function drawParameters(seed: number): Parameters {
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
-    startsMs: 2 * replica.electionMaxMs,
-    durationMs: between(random, 2.1, 3.9) * clients.ttlMs[0],
+    ...drawStarts(random, replica),
+    durationMs: between(random, 1, 1.9) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
-    faultEveryMs: skewed(random, 200, 4_000),
+    faultEveryMs: skewed(random, 150, 2_500),
     // From less than a heartbeat to more than a lease.
     faultMs: [replica.heartbeatMs / 2, 1.5 * clients.ttlMs[1]],
     faultWeights: FAULT_WEIGHTS.map(([kind, weight]) => [
@@ -160,12 +162,22 @@ export function drawRate(random: Random): number {
   }
 }
 
+/** Mostly so that a cluster forms at once: what a run is about comes after that. */
+function drawStarts(
+  random: Random,
+  { electionMaxMs }: ReplicaParameters,
+): Pick<Parameters, 'startsMs' | 'firstStartsLast'> {
+  return chance(random, 300)
+    ? { startsMs: 2 * electionMaxMs, firstStartsLast: false }
+    : { startsMs: 20, firstStartsLast: true };
+}
+
 function drawReplica(random: Random, scale: number): Omit<ReplicaParameters, 'watch'> {
   const electionMinMs = 500 * scale;
   // Now and then next to no spread: votes split (E6).
   const electionMaxMs = electionMinMs * (chance(random, 100) ? 1.1 : 2);
   return {
-    tickMs: 40 * scale,
+    tickMs: 50 * scale,
     heartbeatMs: 125 * scale,
     electionMinMs,
     electionMaxMs,
@@ -213,8 +225,8 @@ function drawClients(
   const least = 3 * electionMaxMs;
   const domains = weighted(random, [
     [1, 1],
-    [6, 2],
-    [16, 3],
+    [8, 3],
+    [20, 5],
   ] as const);
   const counts = chance(random, 450) ? 300 : 0;
   return {
@@ -222,7 +234,7 @@ function drawClients(
     raws: nextInt(random, 1, 4),
     domains,
     ttlMs: [least, least * skewed(random, 1.1, 2)],
-    pauseMs: [1, skewed(random, 10, 60)],
+    pauseMs: [1, electionMaxMs * skewed(random, 0.02, 0.12)],
     latencyMs: [0.05, skewed(random, 0.2, electionMaxMs / 16)],
     loss: chance(random, 500) ? skewedInt(random, 1, 100) : 0,
     sleeps: chance(random, 400) ? skewedInt(random, 20, 300) : 0,

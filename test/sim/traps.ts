@@ -23,7 +23,7 @@ const BACK_MS = 300;
 const BEHIND_ELECTIONS = 4;
 
 /** Kills a member's process in some way; it starts again after so many milliseconds. */
-export type Kill = (member: SimMember, how: CrashHow, ms: number, random: Random) => void;
+export type Kill = (member: SimMember, how: CrashHow, ms: number) => void;
 
 /** See the head of the file. */
 export class Traps {
@@ -118,7 +118,7 @@ export class Traps {
     const ms = between(random, 1, BACK_MS);
     member.disk.atOperation(count, () => {
       this.#count('power lost at an operation');
-      this.#kill(member, how, ms, random);
+      this.#kill(member, how, ms);
     });
   }
 

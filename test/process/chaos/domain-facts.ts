@@ -11,6 +11,8 @@ export interface LeaseFacts {
   grantedBy: number;
   /** Its holder had every right to believe in it until here at least. */
   heldUntil: number;
+  /** If it expires, nobody is granted the domain for so long, in milliseconds. */
+  coolDownMs: number;
   /** From here on its holder may have given it back. */
   givenBackFrom: number;
   /** By here the cluster had confirmed that it was given back. */
@@ -58,7 +60,7 @@ export class DomainFacts {
   granted(token: number, holder: string, from: number, at: number): LeaseFacts {
     const known = this.leases.get(token);
     if (known === undefined) {
-      const never = { heldUntil: 0, givenBackFrom: Infinity, givenBackBy: Infinity };
+      const never = { heldUntil: 0, coolDownMs: 0, givenBackFrom: Infinity, givenBackBy: Infinity };
       const lease = { token, holder, askedAt: from, grantedBy: at, ...never };
       this.leases.set(token, lease);
       return lease;
@@ -91,13 +93,17 @@ export class DomainFacts {
     }
   }
 
-  /** Contracts 2 and 3: a holder's safe time is over before the next is granted anything. */
+  /** Contracts 2 and 3: a holder's safe time is over before the next is granted anything, and so is a cool-down. */
   *#exclusion(): Iterable<string> {
     let next: LeaseFacts | undefined;
     for (const lease of this.#newestFirst()) {
-      const until = Math.min(lease.heldUntil, lease.givenBackFrom);
-      if (next !== undefined && next.grantedBy < until)
+      const safe = Math.min(lease.heldUntil, lease.givenBackFrom);
+      if (next !== undefined && next.grantedBy < safe)
         yield `${this.domain}: ${next.token} was granted before the safe time of ${lease.token} (${lease.holder}) ended`;
+      // The clocks of leader and judge are the same; what is left is the time between a tick and the next.
+      const closed = Math.min(lease.heldUntil + lease.coolDownMs, lease.givenBackFrom);
+      if (next !== undefined && next.grantedBy >= safe && next.grantedBy < closed)
+        yield `${this.domain}: ${next.token} was granted in the cool-down of ${lease.token} (${lease.holder})`;
       if (next === undefined || lease.grantedBy < next.grantedBy) next = lease;
     }
   }

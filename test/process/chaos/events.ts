@@ -39,6 +39,7 @@ export interface Granted extends Tenure {
   /** Before `acquire` was called. */
   readonly from: number;
   readonly ttlMs: number;
+  readonly coolDownMs: number;
 }
 
 /** `isHeld()` was true at a moment between `from` and `at`. */
@@ -81,6 +82,32 @@ export interface Missed {
   readonly code: string;
 }
 
+/** An observer asks for everything from a revision on; 0: from now on. */
+export interface Observing {
+  readonly type: 'observing';
+  readonly at: number;
+  /** Unique in the run. */
+  readonly observer: string;
+  readonly from: number;
+}
+
+/** It was told of everything up to a revision. */
+export interface Observed {
+  readonly type: 'observed';
+  readonly at: number;
+  readonly observer: string;
+  readonly to: number;
+  readonly leases: readonly SeenLease[];
+}
+
+/** A lease that began or ended at a revision. */
+export interface SeenLease {
+  readonly revision: number;
+  readonly domain: string;
+  readonly token: number;
+  readonly live: boolean;
+}
+
 /** Who speaks of which lease, and when. */
 interface Tenure {
   readonly at: number;
@@ -97,7 +124,8 @@ export type ClientCall = Extract<
 >;
 
 /** One line. */
-export type ClientEvent = Began | Ended | Granted | Claimed | Lost | Releasing | Verified | Wrote | Missed;
+export type ClientEvent =
+  Began | Ended | Granted | Claimed | Lost | Releasing | Verified | Wrote | Missed | Observing | Observed;
 
 /** One line of the resource, in the order in which the writes were committed. */
 export interface Applied {

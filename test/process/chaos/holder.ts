@@ -7,12 +7,17 @@ import type { Client, Lease } from '../../../src/client/index.js';
 import { nextInt } from '../../../src/base/random.js';
 import type { Random } from '../../../src/base/random.js';
 import { now } from './clock.js';
+import { codeOf } from './codes.js';
 import type { ClientEvent } from './events.js';
 import type { Notebook } from './notebook.js';
-import { epochAt } from './orders.js';
+import { epochAt, POOL_SLOTS } from './orders.js';
 
-/** So many domains are fought for at a time. */
-const DOMAINS = 4;
+/** What is fought for at a time, with how many domains of each kind, and how often in 20. */
+const KINDS = [
+  { kind: 'held', domains: 4, share: 12, slots: 1, coolDownMs: 0 },
+  { kind: 'pooled', domains: 1, share: 5, slots: POOL_SLOTS, coolDownMs: 0 },
+  { kind: 'cooled', domains: 2, share: 3, slots: 1, coolDownMs: 2_000 },
+] as const;
 
 /** What a holder needs. */
 export interface HolderPorts {
@@ -28,12 +33,14 @@ export interface HolderPorts {
 /** Goes on until it is stopped. */
 export async function hold(ports: HolderPorts): Promise<void> {
   for (let turn = 0; !ports.stopped(); turn++) {
-    const domain = `held/${epochAt(now())}/${nextInt(ports.random, 1, DOMAINS)}`;
+    const { kind, domains, slots, coolDownMs } = drawKind(ports.random);
+    const domain = `${kind}/${epochAt(now())}/${nextInt(ports.random, 1, domains)}`;
     const from = now();
     try {
       const waitMs = nextInt(ports.random, 0, 5_000);
-      const lease = await ports.client.acquire(domain, { ttlMs: nextInt(ports.random, 3_000, 4_000), waitMs });
-      await new Tenure(ports, lease, `${ports.name}/${turn}`).spend(from);
+      const ttlMs = nextInt(ports.random, 3_000, 4_000);
+      const lease = await ports.client.acquire(domain, { ttlMs, waitMs, slots, coolDownMs });
+      await new Tenure(ports, lease, `${ports.name}/${turn}`).spend(from, coolDownMs);
     } catch (error) {
       ports.notebook.note({ type: 'missed', at: now(), domain, code: codeOf(error) });
       await pause(nextInt(ports.random, 50, 400));
@@ -41,11 +48,10 @@ export async function hold(ports: HolderPorts): Promise<void> {
   }
 }
 
-/** The code of an error that the library throws on purpose; anything else is passed on. */
-function codeOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error && error.name.endsWith('Error') && typeof error.code === 'string')
-    return error.code;
-  throw error;
+function drawKind(random: Random): (typeof KINDS)[number] {
+  let left = nextInt(random, 1, 20);
+  for (const kind of KINDS) if ((left -= kind.share) <= 0) return kind;
+  return KINDS[0];
 }
 
 /** One lease in the hands of a holder. */
@@ -62,9 +68,9 @@ class Tenure {
     this.#facts = { domain: lease.domain, token: Number(lease.token), handle };
   }
 
-  async spend(from: number): Promise<void> {
+  async spend(from: number, coolDownMs: number): Promise<void> {
     const { notebook, random, stopped } = this.#ports;
-    notebook.note({ type: 'granted', at: now(), from, ...this.#facts, ttlMs: this.#lease.ttlMs });
+    notebook.note({ type: 'granted', at: now(), from, ...this.#facts, ttlMs: this.#lease.ttlMs, coolDownMs });
     await this.#send('open');
     // Half of them long enough to outlive any fault that lets the lease pass on.
     const until = now() + (nextInt(random, 0, 1) === 0 ? nextInt(random, 5_000, 12_000) : nextInt(random, 200, 2_000));

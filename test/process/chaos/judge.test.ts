@@ -63,8 +63,27 @@ function withdrawn(from: number, to: number, request: string): ClientEvent[] {
 }
 
 /** A handle of the library: granted between the two. */
-function handed(from: number, at: number, token: number, handle = `handle-${token}`): ClientEvent[] {
-  return [{ type: 'granted', from, at, domain: DOMAIN, token, handle, ttlMs: TTL_MS }];
+function handed(from: number, at: number, token: number, coolDownMs = 0): ClientEvent[] {
+  return [{ type: 'granted', from, at, domain: DOMAIN, token, handle: `handle-${token}`, ttlMs: TTL_MS, coolDownMs }];
+}
+
+/** An observer, told between 1 and 2 that it knows everything up to 100. */
+function observing(at = 1): ClientEvent[] {
+  return [{ type: 'observing', at, observer: 'o', from: 0 }, observed(at + 1, 100)];
+}
+
+/** A token is that of a grant, a negative one that of an end at the revision behind it. */
+function observed(
+  at: number,
+  to: number,
+  ...tokens: readonly (number | readonly [end: number, at: number])[]
+): ClientEvent {
+  const leases = tokens.map((each) => {
+    if (typeof each === 'number') return { revision: each, domain: DOMAIN, token: each, live: true };
+    const [token, revision] = each;
+    return { revision, domain: DOMAIN, token, live: false };
+  });
+  return { type: 'observed', at, observer: 'o', to, leases };
 }
 
 function claimed(from: number, at: number, token: number): ClientEvent[] {
@@ -99,6 +118,27 @@ describe('histories that may be', () => {
     );
   });
 
+  it('a cool-down that is over, or that a release left out', () => {
+    expect(judged(handed(0, 10, 101, 2_000), claimed(100, 101, 101), acquired(5_200, 5_300, 102))).toBe('');
+    const given: ClientEvent = { type: 'releasing', at: 200, domain: DOMAIN, token: 101, handle: 'handle-101' };
+    expect(judged(handed(0, 10, 101, 2_000), claimed(100, 101, 101), [given], acquired(210, 220, 102))).toBe('');
+  });
+
+  it('an observer that sees all that it was told it knows, before and after those whom it concerns', () => {
+    const first = [...acquired(5, 10, 101), ...released(700, 720, 101), ...acquired(710, 900, 103)];
+    expect(judged(observing(), first, [observed(8, 101, 101), observed(800, 104, [101, 102], 103)])).toBe('');
+    // What was granted before it began, and what it is not told of yet.
+    expect(
+      judged(acquired(0, 1, 99), observing(2), acquired(9_000, 9_010, 120), [observed(9_020, 110, [99, 105])]),
+    ).toBe('');
+  });
+
+  it('an observer that begins anew has seen nothing', () => {
+    const events = [...observing(), ...acquired(5, 10, 101), ...released(20, 30, 101)];
+    const anew: ClientEvent = { type: 'observing', at: 40, observer: 'o', from: 0 };
+    expect(judged(events, [anew, observed(41, 110)], acquired(42, 45, 111), [observed(46, 111, 111)])).toBe('');
+  });
+
   it('a claim whose two looks at the clock lie around a long pause says little', () => {
     expect(judged(handed(0, 10, 101), claimed(100, 9_000, 101), acquired(5_000, 5_010, 102))).toBe('');
   });
@@ -117,6 +157,38 @@ describe('histories that must not be', () => {
       'a grant inside the safe time of a renewal',
       /before the safe time/,
       [acquired(0, 10, 101), renewed(1_000, 1_010, 101), acquired(3_500, 3_510, 102)],
+    ],
+    [
+      'a grant inside a cool-down',
+      /in the cool-down of 101/,
+      [handed(0, 10, 101, 2_000), claimed(2_500, 2_501, 101), acquired(4_000, 4_010, 102)],
+    ],
+    [
+      'an observer that misses a grant, acknowledged before',
+      /saw no grant of 101/,
+      [observing(), acquired(5, 10, 101), [observed(20, 101)]],
+    ],
+    [
+      'an observer that misses a grant, acknowledged after',
+      /saw no grant of 101/,
+      [observing(), [observed(8, 101)], acquired(5, 10, 101)],
+    ],
+    ['an observer that sees two live leases', /while 101 was live/, [observing(), [observed(8, 102, 101, 102)]]],
+    [
+      'an observer that sees an end twice',
+      /was not live/,
+      [observing(), [observed(8, 103, 101, [101, 102], [101, 103])]],
+    ],
+    ['an observer that is told of what it knew', /was told of 99/, [observing(), [observed(8, 103, 99)]]],
+    [
+      'an observer that sees a live lease end',
+      /101 .* is gone before its safe time ended: o/,
+      [observing(), acquired(5, 10, 101), [observed(11, 101, 101), observed(20, 102, [101, 102])]],
+    ],
+    [
+      'a slot that does not exist',
+      /d#3: granted/,
+      [handed(0, 10, 101).map((event) => ({ ...event, domain: 'd#3' }) as ClientEvent)],
     ],
     ['a lease that is gone too early', /is gone/, [acquired(0, 10, 101), got(2_000, 2_010, undefined)]],
     [

@@ -3,10 +3,14 @@
  * (`orders.ts`), so that what is known of it can be looked at as a whole and then forgotten.
  */
 import type { Answer } from '../../../src/base/api.js';
+import { slotOf } from '../../../src/base/domain.js';
+import type { Domain } from '../../../src/base/ids.js';
 import { DomainFacts } from './domain-facts.js';
 import type { LeaseFacts } from './domain-facts.js';
-import type { Applied, Began, ClientCall, ClientEvent, Ended } from './events.js';
+import type { Applied, Began, ClientCall, ClientEvent, Ended, Granted, Observed } from './events.js';
 import { DomainHistory } from './history.js';
+import { Observers } from './observers.js';
+import { POOL_SLOTS } from './orders.js';
 
 /** Nothing is said of a domain for so long: it is over, in milliseconds. Longer than any call, pause and hold together. */
 const OVER_MS = 60_000;
@@ -20,6 +24,13 @@ export interface Counts {
   writes: number;
   stale: number;
   notGranted: number;
+  /** Leases that observers saw begin or end. */
+  observed: number;
+  /** Observations that began from now on: at their start, and where changes were lost for good. */
+  observations: number;
+  /** Grants of slots, and of domains with a cool-down. */
+  slots: number;
+  coolDowns: number;
   /** Operations whose domain's history was searched as a whole. */
   searched: number;
   /** Operations of histories for which that would have taken too long. */
@@ -40,10 +51,17 @@ export class Judge {
     writes: 0,
     stale: 0,
     notGranted: 0,
+    observed: 0,
+    observations: 0,
+    slots: 0,
+    coolDowns: 0,
     searched: 0,
     undecided: 0,
     losses: new Map(),
   };
+  readonly #observers = new Observers((sentence) => {
+    this.violations.add(sentence);
+  });
   readonly #domains = new Map<string, DomainFacts>();
   readonly #histories = new Map<string, DomainHistory>();
   readonly #over = new Set<string>();
@@ -64,8 +82,7 @@ export class Judge {
         this.#ended(event);
         return;
       case 'granted':
-        this.counts.grants++;
-        this.#of(event).granted(event.token, event.handle, event.from, event.at);
+        this.#handedOut(event);
         return;
       case 'claimed':
         this.counts.claims++;
@@ -98,6 +115,13 @@ export class Judge {
       case 'missed':
         this.counts.notGranted++;
         return;
+      case 'observing':
+        if (event.from === 0) this.counts.observations++;
+        this.#observers.observing(event);
+        return;
+      case 'observed':
+        this.#observed(event);
+        return;
       case 'applied': {
         const greatest = this.#resource.get(event.domain) ?? 0;
         if (event.token < greatest)
@@ -123,6 +147,27 @@ export class Judge {
       if (verdict.type === 'unknown') this.counts.undecided += history.size;
       else this.counts.searched += history.size;
       if (verdict.type === 'violated') for (const fault of verdict.faults) this.violations.add(fault);
+    }
+  }
+
+  #handedOut({ domain, token, handle, from, at, coolDownMs }: Granted): void {
+    this.counts.grants++;
+    const lease = this.#of({ domain, at }).granted(token, handle, from, at);
+    lease.coolDownMs = coolDownMs;
+    if (coolDownMs > 0) this.counts.coolDowns++;
+    const slot = slotOf(domain as Domain);
+    if (slot !== undefined) this.counts.slots++;
+    if (slot !== undefined && slot.number >= POOL_SLOTS)
+      this.violations.add(`${domain}: granted, and ${slot.name} has ${POOL_SLOTS} slots`);
+    this.#observers.acknowledged(domain, token);
+  }
+
+  #observed(event: Observed): void {
+    this.counts.observed += event.leases.length;
+    this.#observers.observed(event);
+    const { at } = event;
+    for (const { domain, token, live } of event.leases) {
+      if (!live) this.#domains.get(domain)?.sights.push({ from: at, to: at, token, live, how: event.observer });
     }
   }
 
@@ -157,6 +202,7 @@ export class Judge {
         const { token, ttlMs } = outcome.lease;
         if (!facts.leases.has(token)) this.counts.grants++;
         const lease = facts.granted(token, call.requestId, from, to);
+        this.#observers.acknowledged(call.domain, token);
         confirmed(lease, from, ttlMs);
         const tokens = facts.told.get(call.requestId) ?? new Set<number>();
         facts.told.set(call.requestId, tokens.add(token));

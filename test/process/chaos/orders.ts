@@ -29,6 +29,9 @@ export interface ResourceOrder {
 /** Domains change so often, in milliseconds: each has a short history that can be judged as a whole. */
 export const EPOCH_MS = 15_000;
 
+/** Every counting name has so many slots. */
+export const POOL_SLOTS = 3;
+
 /** The number of the epoch at a moment. */
 export function epochAt(at: number): number {
   return Math.floor(at / EPOCH_MS);

@@ -6,6 +6,7 @@ import type { ClientEvent } from './events.js';
 import { hold } from './holder.js';
 import { Keeper } from './keeper.js';
 import { Notebook } from './notebook.js';
+import { observe } from './observer.js';
 import { orderOf } from './orders.js';
 import type { WorkerOrder } from './orders.js';
 import { StockChannels } from './stock-channel.js';
@@ -17,10 +18,10 @@ const channels = new StockChannels(order.endpoints);
 const notebook = new Notebook<ClientEvent>(order.notebook);
 const random = createRandom(order.seed);
 
-let end = false;
-const stopped = (): boolean => end;
+const end = new AbortController();
+const stopped = (): boolean => end.signal.aborted;
 process.on('message', () => {
-  end = true;
+  end.abort();
 });
 // An orphan must not outlive its run.
 process.on('disconnect', () => process.exit());
@@ -37,6 +38,7 @@ for (let at = 1; at <= order.callers; at++) {
 }
 const own = { name: `${order.name}/keeper`, random: createRandom(nextUint32(random)) };
 loops.push(new Keeper({ ...own, channels, notebook, stopped }).run());
+loops.push(observe({ name: `${order.name}/observer`, client, notebook, stop: end.signal }));
 await Promise.all(loops);
 await client.close();
 channels.close();

@@ -37,7 +37,7 @@ const START_UNIX_MS = Date.UTC(2026, 11, 2, 12);
 const WALL_ERROR_MS = 60_000;
 
 /** Clients rest for up to this at least, in milliseconds, times half their number. */
-const LEAST_PAUSE_MS = 12;
+const LEAST_PAUSE_MS = 8;
 
 /** One machine with its client. */
 interface Place<C extends SimClient = SimClient> {

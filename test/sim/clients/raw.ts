@@ -27,7 +27,7 @@ type Acquire = Extract<Call, { type: 'acquire' }>;
 
 /** What a session does, with how often. */
 const ACTS = [
-  ['acquire', 34],
+  ['acquire', 42],
   ['repeat acquire', 12],
   ['renew', 20],
   ['release', 36],

@@ -40,8 +40,8 @@ export function hardOnDisks(random: Random, parameters: Parameters): Parameters 
     // A round takes long enough for a leader to write much that is not committed, a write for much to be one block.
     network: { ...network, latencyMs: [0.05, between(random, 1 / 60, 1 / 20) * electionMinMs] },
     disk: { ...disk, syncMs: [0.1, between(random, 1 / 40, 1 / 12) * electionMinMs] },
-    clients: { ...clients, workers: 3, raws: 3, domains: 8, pauseMs: [1, skewed(random, 8, 30)] },
-    durationMs: between(random, 8, 14) * electionMaxMs,
+    clients: { ...clients, workers: 3, raws: 3, domains: 12, pauseMs: [1, skewed(random, 8, 30)] },
+    durationMs: between(random, 5, 8) * electionMaxMs,
     faultEveryMs: between(random, 0.8, 2) * electionMaxMs,
     faultWeights: FAULTS,
   };

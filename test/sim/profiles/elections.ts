@@ -12,7 +12,7 @@ export function elections(random: Random, drawn: Parameters): Parameters {
   const { replica, clients } = drawn;
   const latencyMs = skewed(random, 0.5, replica.tickMs / 4);
   const nodes = chance(random, 150) ? 5 : 3;
-  const durationMs = between(random, 2, 3.5) * clients.ttlMs[0];
+  const durationMs = between(random, 1.5, 2.5) * clients.ttlMs[0];
   return {
     ...drawn,
     ...sameMachines(nodes),
@@ -26,7 +26,7 @@ export function elections(random: Random, drawn: Parameters): Parameters {
       reorder: false,
     },
     disk: { ...drawn.disk, syncMs: [0.5, 0.5], stepMs: [0.05, 0.05] },
-    clients: { ...clients, workers: 3, raws: 4, pauseMs: [1, 10], loss: 0 },
+    clients: { ...clients, workers: 3, raws: 4, pauseMs: [1, 20], loss: 0 },
     turnMs: 0,
     holdMs: 0,
     durationMs,

@@ -17,6 +17,6 @@ export function endings(random: Random, drawn: Parameters): Parameters {
       sleeps: skewedInt(random, 20, 300),
       toTheEnd: 700,
     },
-    durationMs: between(random, 2.8, 3.5) * clients.ttlMs[0],
+    durationMs: between(random, 1.9, 2.5) * clients.ttlMs[0],
   };
 }

@@ -29,10 +29,11 @@ export function forming(random: Random, drawn: Parameters): Parameters {
     codecs: chance(random, 900),
     wallOffsetsMs: apart ? aroundTheFirst(random, drawn.nodes) : drawn.wallOffsetsMs,
     // One after another, or all as the power comes back.
-    startsMs: chance(random, 600) ? 10 : drawn.startsMs,
+    startsMs: chance(random, 600) ? 10 : 2 * drawn.replica.electionMaxMs,
+    firstStartsLast: false,
     // Long ways: what one is told of another may be over by then.
     network: { ...drawn.network, latencyMs: [electionMinMs / 100, electionMinMs / 12] },
-    durationMs: between(random, 2_000, 5_000) + drawn.replica.electionMaxMs,
+    durationMs: between(random, 1_400, 3_500) + drawn.replica.electionMaxMs,
     faultEveryMs: between(random, 80, 300),
     faultMs: [20, 1_000],
     faultWeights: apart ? [...FAULTS, ['star', 20]] : FAULTS,

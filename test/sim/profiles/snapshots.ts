@@ -16,7 +16,7 @@ const FAULTS = [
 /** `drawn` as such a run. */
 export function snapshots(random: Random, drawn: Parameters): Parameters {
   const { replica, clients } = drawn;
-  const durationMs = between(random, 2, 4) * clients.ttlMs[0];
+  const durationMs = between(random, 1.5, 2.6) * clients.ttlMs[0];
   return {
     ...drawn,
     ...sameMachines(3),
