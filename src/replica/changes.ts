@@ -6,6 +6,7 @@ import { assert } from '../base/assert.js';
 import type { EndedView, LeaseRef } from '../base/api.js';
 import type { Domain } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
+import { utf8Length } from '../base/utf8.js';
 import type { ChangeView } from '../base/watch.js';
 import { at, createFifo, push, shift } from '../lease/fifo.js';
 import type { Fifo } from '../lease/fifo.js';
@@ -36,8 +37,9 @@ export interface ChangeRing {
   bytes: number;
 }
 
-/** What a change takes beside its texts: its objects here, its fields on the wire. */
+/** What a change takes beside its texts, and a pair of metadata beside its two: objects here, fields on the wire. */
 const CHANGE_BYTES = 96;
+const PAIR_BYTES = 16;
 
 /** Nothing is known of what was before `oldest`. */
 export function createRing(oldest: Revision): ChangeRing {
@@ -93,17 +95,17 @@ export function positionOf({ recent }: ChangeRing, revision: Revision): number {
   return low;
 }
 
-/** About how many bytes a change takes. */
+/** How many bytes a change takes: no fewer than on the wire, where a message must stay below what a client accepts. */
 export function bytesOf(change: Change): number {
   switch (change.type) {
     case 'granted': {
       const { domain, holder, metadata } = change.lease;
-      let bytes = CHANGE_BYTES + domain.length + holder.length;
-      for (const [key, value] of metadata) bytes += key.length + value.length;
+      let bytes = CHANGE_BYTES + domain.length + utf8Length(holder);
+      for (const [key, value] of metadata) bytes += PAIR_BYTES + utf8Length(key) + utf8Length(value);
       return bytes;
     }
     case 'ended':
-      return CHANGE_BYTES + change.domain.length + change.ended.by.length + change.ended.note.length;
+      return CHANGE_BYTES + change.domain.length + utf8Length(change.ended.by) + utf8Length(change.ended.note);
     case 'queueChanged':
       return CHANGE_BYTES + change.domain.length;
   }

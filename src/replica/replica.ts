@@ -100,7 +100,7 @@ function createContext(options: ReplicaOptions, codec: CommandCodec, loaded: Loa
     outgoing: new Map(),
     cuts: createCuts(snapshot.index, anchor.index),
     watchdog: createWatchdog(),
-    watching: createWatching(revisionAt(genesis.history, snapshot.index)),
+    watching: createWatching(revisionAt(genesis.history, snapshot.index), options.watch),
     diskFree: undefined,
     alarms: new Map(),
     serving: undefined,

@@ -1,8 +1,9 @@
 /** What a node holds of its watchers. Each takes a few words, however slow it is; the changes are kept once, in the ring. */
+import { assert } from '../base/assert.js';
 import type { Revision } from '../base/revision.js';
 import { createRing } from './changes.js';
 import type { ChangeRing } from './changes.js';
-import type { WatchId } from './types.js';
+import type { WatchId, WatchLimits } from './types.js';
 
 /** One watch that is served. */
 export interface Watcher {
@@ -38,7 +39,9 @@ export interface Watching {
 }
 
 /** Nobody watches; changes are known from the first entry behind `applied` on. */
-export function createWatching(applied: Revision): Watching {
+export function createWatching(applied: Revision, { batchBytes, messageBytes }: WatchLimits): Watching {
+  // A revision that comes in parts takes a message for itself: nothing that was gathered before may be left with it.
+  assert(batchBytes <= messageBytes, `a batch of ${batchBytes} bytes does not fit into a message of ${messageBytes}`);
   return {
     ring: createRing(next(applied)),
     watchers: new Map(),

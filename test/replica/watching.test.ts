@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import { WATCH_LIMITS } from '../../src/base/limits.js';
+import type { Revision } from '../../src/base/revision.js';
+import { createWatching } from '../../src/replica/watchers.js';
 import { MemoryCluster } from '../support/memory-cluster.js';
 import { changesSeen, inWords, seenUpTo } from '../support/memory-watches.js';
 import type { MemoryWatch } from '../support/memory-watches.js';
@@ -325,6 +327,15 @@ describe('a revision with more changes than a message may have', () => {
     const again = cluster.watches.open(leader, 'd', large[0]);
     await untilKnown(cluster, again);
     expect(words(again)).toEqual(historyOf(cluster, leader, 'd', large[0]));
+  });
+});
+
+describe('limits of watches', () => {
+  it('by which what was gathered could exceed a message are refused', () => {
+    const applied = 7 as Revision;
+    const limits = { ...WATCH_LIMITS, batchBytes: 1_000, messageBytes: 999 };
+    expect(() => createWatching(applied, limits)).toThrow('a batch of 1000 bytes does not fit into a message of 999');
+    expect(createWatching(applied, { ...limits, messageBytes: 1_000 }).ring.oldest).toBe(8);
   });
 });
 

@@ -1,11 +1,10 @@
 /** A member's process, and how it ends. */
-import type { Header } from '../../src/base/api.js';
 import type { BootId } from '../../src/base/ids.js';
 import type { Executor } from '../../src/node/executor.js';
 import type { Store } from '../../src/replica/ports.js';
 import type { Replica } from '../../src/replica/replica.js';
-import type { CallId, CallResult } from '../../src/replica/types.js';
 import type { SimForming } from './forming-driver.js';
+import type { Listener } from './listener.js';
 import type { Process } from './observation.js';
 
 /** The name of every simulated cluster. */
@@ -18,12 +17,6 @@ export type Ending =
   | { readonly type: 'refused'; readonly message: string; readonly where: 'directory' | 'forming' }
   | { readonly type: 'disk'; readonly error: Error }
   | { readonly type: 'assertion'; readonly error: Error };
-
-/** A client's call that the process has not answered. */
-export interface Pending {
-  readonly done: (header: Header, result: CallResult) => void;
-  readonly lost: () => void;
-}
 
 /** One process on its machine. */
 export interface Life {
@@ -38,8 +31,8 @@ export interface Life {
         readonly executor: Executor;
         readonly replica: Replica;
         readonly process: Process;
+        readonly listener: Listener;
       }
     | undefined;
   store: Store | undefined;
-  readonly calls: Map<CallId, Pending>;
 }

@@ -6,6 +6,7 @@
 import type { Call, Header } from '../../src/base/api.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
 import { nextUint32 } from '../../src/base/random.js';
+import type { WatchCall } from '../../src/base/watch.js';
 import { createExecutor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
 import { createForming } from '../../src/replica/forming.js';
@@ -13,12 +14,14 @@ import type { Store } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
 import type { CallResult, Event, Genesis, MemberAddress, Principal, Time } from '../../src/replica/types.js';
+import type { WatchSink } from '../../src/server/watch-table.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { between, chance, hexId } from './chance.js';
 import { SimForming } from './forming-driver.js';
 import type { FormingPorts } from './forming-driver.js';
 import { CLUSTER } from './life.js';
 import type { Ending, Life } from './life.js';
+import { Listener } from './listener.js';
 import type { Machine } from './machine.js';
 import type { Ending as NetworkEnding, SimNetwork } from './network/network.js';
 import type { Observer, Process } from './observation.js';
@@ -58,7 +61,6 @@ export class SimMember implements Server {
   readonly #ports: MemberPorts;
   #life: Life | undefined;
   #directory: DirectoryId | undefined;
-  #calls = 0;
 
   constructor(node: NodeId, machine: Machine, disk: Disk, ports: MemberPorts) {
     this.node = node;
@@ -83,6 +85,11 @@ export class SimMember implements Server {
 
   get listening(): boolean {
     return this.#life?.running !== undefined;
+  }
+
+  /** How many streams of watches are open here. */
+  get watched(): number {
+    return this.#life?.running?.listener.watched ?? 0;
   }
 
   /** The replica that runs here, if one does. */
@@ -111,7 +118,6 @@ export class SimMember implements Server {
       forming: undefined,
       running: undefined,
       store: undefined,
-      calls: new Map(),
     };
     this.#life = life;
     this.#ports.trace(`restart ${this.node}`);
@@ -181,15 +187,17 @@ export class SimMember implements Server {
     done: (header: Header, result: CallResult) => void,
     lost: () => void,
   ): () => void {
-    const life = this.#life;
-    if (life?.running === undefined) throw new Error(`${this.node} does not listen`);
-    const id = ++this.#calls;
-    life.calls.set(id, { done, lost });
-    this.dispatch({ type: 'call', id, principal, timeoutMs, call });
-    return () => {
-      if (!life.calls.delete(id) || this.#life !== life) return;
-      this.dispatch({ type: 'cancel', id });
-    };
+    return this.#listener().call(principal, timeoutMs, call, done, lost);
+  }
+
+  watch(principal: Principal, call: WatchCall, sink: WatchSink, lost: () => void): () => void {
+    return this.#listener().watch(principal, call, sink, lost);
+  }
+
+  #listener(): Listener {
+    const running = this.#life?.running;
+    if (running === undefined) throw new Error(`${this.node} does not listen`);
+    return running.listener;
   }
 
   async #open(life: Life): Promise<void> {
@@ -281,13 +289,15 @@ export class SimMember implements Server {
         return effects;
       },
     };
+    const dispatch = (event: Event): void => {
+      if (this.#life === life) this.dispatch(event);
+    };
+    const listener = new Listener(dispatch);
     const peers = network.attach({
       member,
       boot: life.boot,
       genesis,
-      dispatch: (event) => {
-        if (this.#life === life) this.dispatch(event);
-      },
+      dispatch,
       openSnapshot: () => store.openSnapshot(),
     });
     const executor = createExecutor(watched, {
@@ -301,18 +311,8 @@ export class SimMember implements Server {
         else scheduler.after(between(random, 0, parameters.turnMs), run);
       },
       peers,
-      clients: {
-        answer: (id, header, result) => {
-          const pending = life.calls.get(id);
-          life.calls.delete(id);
-          pending?.done(header, result);
-        },
-      },
-      watchers: {
-        perform: ({ id }) => {
-          throw new Error(`no client of a run watches, and watch ${id} is answered`);
-        },
-      },
+      clients: listener,
+      watchers: listener.watchers,
       observer: {
         log: () => undefined,
         serving: () => undefined,
@@ -324,7 +324,7 @@ export class SimMember implements Server {
         },
       },
     });
-    life.running = { executor, replica: watched, process };
+    life.running = { executor, replica: watched, process, listener };
     observer.started(process, store.loaded, replica.context);
     this.#tick(life);
     this.#lookAtDisk(life);
@@ -371,10 +371,8 @@ export class SimMember implements Server {
     if (life.running !== undefined) {
       life.running.executor.halt();
       observer.ended(life.running.process);
+      life.running.listener.end();
     }
-    const calls = [...life.calls.values()];
-    life.calls.clear();
-    for (const { lost } of calls) lost();
   }
 
   /** Runs `task` in the process: now, or when it no longer stands still; never when it is gone. */

@@ -50,6 +50,12 @@ export interface ClientParameters {
   readonly coolDownMs: readonly [number, number];
   /** How many slots each domain has: 1 for one that does not count. */
   readonly slots: readonly number[];
+  /** Processes that observe with the production client; few, since each is told everything. */
+  readonly watchers: number;
+  /** In 1 000 observations of a watcher: after how many it reads nothing for a while. */
+  readonly naps: number;
+  /** Messages that are on their way to a watcher before the node waits for it to read. */
+  readonly window: number;
 }
 
 /** Everything that a run is. */
@@ -104,8 +110,8 @@ export function drawParameters(seed: number): Parameters {
     [0.4, 2.6],
     [1, 0.4],
   ] as const);
-  const replica = drawReplica(random, scale);
-  const clients = drawClients(random, replica);
+  const replica = { ...drawReplica(random, scale), watch: drawWatch(stream(seed, 'watch')) };
+  const clients = { ...drawClients(random, replica), ...drawWatchers(stream(seed, 'watchers')) };
   return {
     seed,
     nodes,
@@ -166,7 +172,7 @@ function drawStarts(
     : { startsMs: 20, firstStartsLast: true };
 }
 
-function drawReplica(random: Random, scale: number): ReplicaParameters {
+function drawReplica(random: Random, scale: number): Omit<ReplicaParameters, 'watch'> {
   const electionMinMs = 500 * scale;
   // Now and then next to no spread: votes split (E6).
   const electionMaxMs = electionMinMs * (chance(random, 100) ? 1.1 : 2);
@@ -190,11 +196,13 @@ function drawReplica(random: Random, scale: number): ReplicaParameters {
     waiterGraceMs: skewedInt(random, 40, 3 * electionMaxMs),
     auditGrants: chance(random, 500),
     auditReleases: chance(random, 500),
-    watch: WATCH_LIMITS,
   };
 }
 
-function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit<NetworkParameters, 'codecs'> {
+function drawNetwork(
+  random: Random,
+  { electionMinMs }: Pick<ReplicaParameters, 'electionMinMs'>,
+): Omit<NetworkParameters, 'codecs'> {
   const bad = chance(random, 600);
   return {
     latencyMs: [0.05, skewed(random, 0.2, electionMinMs / 12)],
@@ -210,7 +218,10 @@ function drawNetwork(random: Random, { electionMinMs }: ReplicaParameters): Omit
   };
 }
 
-function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): ClientParameters {
+function drawClients(
+  random: Random,
+  { electionMaxMs }: Pick<ReplicaParameters, 'electionMaxMs'>,
+): Omit<ClientParameters, keyof Watchers> {
   const least = 3 * electionMaxMs;
   const domains = weighted(random, [
     [1, 1],
@@ -233,6 +244,33 @@ function drawClients(random: Random, { electionMaxMs }: ReplicaParameters): Clie
     coolDowns: chance(random, 400) ? skewedInt(random, 50, 600) : 0,
     coolDownMs: [1, least],
     slots: Array.from({ length: domains }, () => (chance(random, counts) ? nextInt(random, 2, 4) : 1)),
+  };
+}
+
+/** What watchers do. */
+type Watchers = Pick<ClientParameters, 'watchers' | 'naps' | 'window'>;
+
+function drawWatchers(random: Random): Watchers {
+  return {
+    watchers: weighted(random, [
+      [0, 6],
+      [1, 3],
+      [2, 1],
+    ] as const),
+    naps: chance(random, 600) ? skewedInt(random, 10, 400) : 0,
+    window: nextInt(random, 1, 3),
+  };
+}
+
+/** What is kept for watchers, and how much of it goes into a message: mostly next to nothing. */
+function drawWatch(random: Random): ReplicaParameters['watch'] {
+  // More than any one change of a run takes, as with the real limits; often less than an end, a grant and a queue take.
+  const messageBytes = chance(random, 600) ? nextInt(random, 190, 350) : skewedInt(random, 350, 10_000);
+  return {
+    ...WATCH_LIMITS,
+    ringBytes: skewedInt(random, 200, 100_000),
+    batchBytes: skewedInt(random, 100, messageBytes),
+    messageBytes,
   };
 }
 

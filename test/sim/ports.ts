@@ -1,5 +1,7 @@
 /** The parts of a simulated world as they see each other. */
 import type { Call, Header } from '../../src/base/api.js';
+import type { WatchCall } from '../../src/base/watch.js';
+import type { WatchSink } from '../../src/server/watch-table.js';
 import type { BootId, DirectoryId, NodeId } from '../../src/base/ids.js';
 import type { Random } from '../../src/base/random.js';
 import type { Member } from '../../src/raft/types.js';
@@ -104,4 +106,6 @@ export interface Server {
     done: (header: Header, result: CallResult) => void,
     lost: () => void,
   ): () => void;
+  /** Hands a watch to the process; `lost` is called once when the process ends before the stream does. The returned function closes the stream. */
+  watch(principal: Principal, call: WatchCall, sink: WatchSink, lost: () => void): () => void;
 }

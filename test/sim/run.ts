@@ -13,6 +13,8 @@ import { settled, World } from './world.js';
 const LIVE_ELECTIONS = 40;
 const LIVE_TTLS = 3;
 
+/** A watcher, and a node, that hears nothing of the other gives it up after 15 s, by its own clock, and some. */
+const WATCH_SILENCE_MS = 20_000;
 /** A process that was started listens after this, in milliseconds, unless its disk is slow. */
 const LISTENING_MS = 10;
 /** Clients that are told to stop begin to within so many milliseconds. */
@@ -92,6 +94,15 @@ class Run {
     if (world.parameters.toTheLastLease)
       await this.#demand('every lease, wait and cool-down has ended', lastMs, () => this.#empty());
     await this.#demand('every member has applied the same', bound, () => this.#converged());
+    // One whose connection was given up without a word hears nothing for as long as the client waits.
+    await this.#demand(
+      'every watcher knows every change',
+      bound + WATCH_SILENCE_MS,
+      () => world.clients.watchersKnowAll,
+    );
+    world.clients.endWatchers();
+    await this.#demand('every watcher has closed', bound, () => world.clients.watchersIdle);
+    await this.#demand('no node keeps a watch', WATCH_SILENCE_MS, () => this.#unwatched());
     if (world.failure !== undefined) return;
     world.compareStates();
     world.finish();
@@ -161,6 +172,17 @@ class Run {
         transfers.length === 0 &&
         open === 0 &&
         incoming === undefined
+      );
+    });
+  }
+
+  /** BOUND: whoever watched is forgotten. */
+  #unwatched(): boolean {
+    return this.#world.members.every(({ replica, watched }) => {
+      if (replica === undefined) return true;
+      const { watchers, streams, principals, byPrefix, prefixLengths, due } = replica.context.watching;
+      return (
+        [watchers, streams, principals, byPrefix, prefixLengths, due].every(({ size }) => size === 0) && watched === 0
       );
     });
   }

@@ -10,6 +10,7 @@ import { ByteDisk } from './disk/byte-disk.js';
 import { ObjectDisk } from './disk/object-disk.js';
 import type { Outcome, TrialOptions } from './disk/trials.js';
 import { Queues } from './judges/queues.js';
+import { Watches } from './judges/watches.js';
 import { Machine } from './machine.js';
 import { Moments } from './moments.js';
 import { CLUSTER } from './life.js';
@@ -54,6 +55,7 @@ export class World {
   readonly #paths = new Paths(this.coverage);
   readonly #relation: Observer;
   readonly #queues: Queues;
+  readonly #watches: Watches;
   /** By incarnation. */
   readonly #safeties = new Map<string, Safety>();
   readonly #forming = new FormingJudge(
@@ -71,12 +73,17 @@ export class World {
     const { seed, nodes, codecs, rates, wallOffsetsMs } = parameters;
     this.#relation = createReference(
       (fault) => {
+        this.#watches.referenceEnded();
         this.#fail('relation', fault);
       },
-      (command, state) => {
-        countWaiting(command, state, this.coverage);
+      (command, state, incarnation) => {
+        if (command !== undefined) countWaiting(command, state, this.coverage);
+        this.#watches.applied(incarnation, state);
       },
     );
+    this.#watches = new Watches((fault) => {
+      this.#fail('check', fault);
+    }, this.coverage);
     this.#queues = new Queues((fault) => {
       this.#fail('check', fault);
     }, this.coverage);
@@ -122,6 +129,7 @@ export class World {
       (fault) => {
         this.#fail('check', fault);
       },
+      this.#watches,
     );
   }
 
@@ -248,7 +256,7 @@ export class World {
     // Clients are made after the members.
     let observers: readonly Observer[] | undefined;
     const all = (): readonly Observer[] =>
-      (observers ??= [this.#relation, this.#queues, this.#paths, this.clients.observer, this.snares]);
+      (observers ??= [this.#relation, this.#watches, this.#queues, this.#paths, this.clients.observer, this.snares]);
     return {
       started: (process, loaded, context) => {
         const begun = this.#forming.runs(process, this.#revision);

@@ -2,7 +2,6 @@
 import type { Call } from '../../../src/base/api.js';
 import type { NodeId } from '../../../src/base/ids.js';
 import type { Channel, OpenChannel, Reply } from '../../../src/client/channel.js';
-import type { OpenWatch } from '../../../src/client/watch-channel.js';
 import type { Principal } from '../../../src/replica/types.js';
 import { between, chance } from '../chance.js';
 import type { Server, Surroundings } from '../ports.js';
@@ -15,11 +14,6 @@ import type { ClientProcess } from './process.js';
 const CONNECT_MS = 1_000;
 /** The port of every simulated node. */
 const PORT = 7_101;
-
-/** No client of a run watches. */
-export const openNoWatch: OpenWatch = (endpoint) => {
-  throw new Error(`no client of a run watches, and one did at ${endpoint}`);
-};
 
 /** What the channels of one process need. */
 export interface ChannelPorts {
@@ -209,6 +203,6 @@ function marked(call: Call): Call {
 }
 
 /** As the real server names an unauthenticated client. */
-function principalOf(client: string): Principal {
+export function principalOf(client: string): Principal {
   return { name: `addr:${client}`, authenticated: false };
 }

@@ -39,7 +39,7 @@ export interface SimClient {
   stop(): void;
   /** Nothing of it is under way any more; only after {@link stop}. */
   readonly idle: boolean;
-  /** Timers that closed clients have left behind. */
+  /** Timers and streams that closed clients have left behind. */
   readonly leaked: number;
   /** What it claims to hold at this very moment, by its own clocks; nothing while it stands still. */
   claims(): readonly Claim[];

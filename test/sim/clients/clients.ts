@@ -13,6 +13,7 @@ import { Library } from '../judges/library.js';
 import { Takeover } from '../judges/takeover.js';
 import { Tokens } from '../judges/tokens.js';
 import { Waits } from '../judges/waits.js';
+import type { Watches } from '../judges/watches.js';
 import { Machine } from '../machine.js';
 import type { Observer, Report } from '../observation.js';
 import { drawRate } from '../parameters.js';
@@ -27,6 +28,7 @@ import { ClientLinks } from './network.js';
 import { ClientPaths } from './paths.js';
 import { Probe } from './probe.js';
 import { RawClient } from './raw.js';
+import { Watcher } from './watcher.js';
 import { Worker } from './worker.js';
 
 /** The wall clock of a client machine at true time 0, before it is off by its own error. */
@@ -65,6 +67,9 @@ export class Clients {
   readonly #slots: ReadonlyMap<Domain, number>;
   readonly #places: readonly Place[];
   readonly #operator: RawClient | undefined;
+  /** All but the watchers, which go on until everything that happens has happened. */
+  readonly #callers: readonly Place[];
+  readonly #watchers: readonly Place<Watcher>[];
   /** The histories of the run, the newest last. */
   readonly #incarnations: Incarnation[] = [];
   #looking = false;
@@ -75,6 +80,7 @@ export class Clients {
     servers: () => readonly Server[],
     resource: Resource,
     report: Report,
+    watches: Watches,
   ) {
     const { coverage, scheduler } = surroundings;
     this.#surroundings = surroundings;
@@ -132,7 +138,11 @@ export class Clients {
     const rawPlaces = Array.from({ length: raws }, (_, at) =>
       this.#place(`r${at + 1}`, (ports) => new RawClient(ports)),
     );
-    this.#places = [...workerPlaces, ...rawPlaces];
+    this.#watchers = Array.from({ length: parameters.watchers }, (_, at) =>
+      this.#place(`o${at + 1}`, (ports) => new Watcher(ports, watches)),
+    );
+    this.#callers = [...workerPlaces, ...rawPlaces];
+    this.#places = [...this.#callers, ...this.#watchers];
     this.#operator = rawPlaces[0]?.client;
   }
 
@@ -214,20 +224,36 @@ export class Clients {
   finish(): void {
     for (const fault of judgeWrites(this.#resource.written)) this.#report(fault);
     for (const { name, client } of this.#places) {
-      if (client.leaked > 0) this.#report({ code: 'LEAK', text: `${name} left ${client.leaked} timers behind` });
+      if (client.leaked > 0)
+        this.#report({ code: 'LEAK', text: `${name} left ${client.leaked} timers and streams behind` });
     }
-    for (const what of this.#unfinished()) this.#report({ code: 'LEAK', text: what });
+    for (const what of this.#unfinished(this.#places)) this.#report({ code: 'LEAK', text: what });
     this.#library.finish();
     for (const incarnation of this.#incarnations) this.#judgeHistory(incarnation);
   }
 
-  /** True once every client has closed and no call of theirs is open. Only after {@link stop}. */
+  /** True once every client but the watchers has closed and no call is open. Only after {@link stop}. */
   get idle(): boolean {
-    return this.#unfinished().length === 0;
+    return this.#unfinished(this.#callers).length === 0;
   }
 
-  #unfinished(): string[] {
-    const closing = this.#places.filter(({ client }) => !client.idle).map(({ name }) => `${name} has not closed`);
+  /** True once every watcher was told everything that was applied. Only after {@link stop}. */
+  get watchersKnowAll(): boolean {
+    return this.#watchers.every(({ client }) => client.knowsAll);
+  }
+
+  /** The watchers close their clients. Only after {@link stop}, and once. */
+  endWatchers(): void {
+    for (const { client } of this.#watchers) client.end();
+  }
+
+  /** True once every watcher has closed. Only after {@link endWatchers}. */
+  get watchersIdle(): boolean {
+    return this.#watchers.every(({ client }) => client.idle);
+  }
+
+  #unfinished(places: readonly Place[]): string[] {
+    const closing = places.filter(({ client }) => !client.idle).map(({ name }) => `${name} has not closed`);
     return this.attempts.open > 0 ? [...closing, `${this.attempts.open} calls are still open`] : closing;
   }
 

@@ -4,10 +4,11 @@ import { createClient } from '../../../src/client/client.js';
 import type { Client } from '../../../src/client/client.js';
 import { FencepostError } from '../../../src/client/errors.js';
 import type { Claim } from '../judges/holds.js';
-import { endpointOf, openNoWatch, simChannels } from './channel.js';
+import { endpointOf, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
 import { ClientProcess } from './process.js';
 import { clientSurroundings } from './surroundings.js';
+import { simWatches } from './watching.js';
 
 /** See the head of the file. Tries again until it succeeds: whoever asks for it sets the bound. */
 export class Probe implements SimClient {
@@ -29,15 +30,15 @@ export class Probe implements SimClient {
   }
 
   start(): void {
-    const { surroundings, servers, links, attempts, codecs, name, report } = this.#ports;
+    const { surroundings, servers, links, attempts, codecs, name, parameters, report } = this.#ports;
     const process = this.#process;
     const endpoints = servers().map(({ node }) => endpointOf(node));
-    const open = simChannels({ surroundings, process, links, attempts, client: name, life: name, servers, codecs });
+    const ports = { surroundings, process, links, attempts, client: name, life: name, servers, codecs };
     const client = createClient(
       { endpoints, holder: name },
       clientSurroundings(process, surroundings.random),
-      open,
-      openNoWatch,
+      simChannels(ports),
+      simWatches(ports, parameters.window),
     );
     this.#serve(client).catch((error: unknown) => {
       report({ code: 'CLIENT', text: String(error) });

@@ -75,6 +75,9 @@ export class SingleCopy {
     return {
       node,
       listening: true,
+      watch: () => {
+        throw new Error('a single table is not watched');
+      },
       call: (principal, timeoutMs, call, done) => {
         let open = true;
         const respond = (result: CallResult): void => {

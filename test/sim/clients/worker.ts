@@ -11,11 +11,12 @@ import type { Lease } from '../../../src/client/lease.js';
 import { between, chance, pick, skewed, skewedInt, weighted } from '../chance.js';
 import { safeHoldMs } from '../judges/holds.js';
 import type { Claim } from '../judges/holds.js';
-import { endpointOf, openNoWatch, simChannels } from './channel.js';
+import { endpointOf, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
 import { ClientProcess } from './process.js';
 import { UPTIME_SLACK_MS, clientSurroundings } from './surroundings.js';
 import type { ClientSurroundings } from './surroundings.js';
+import { simWatches } from './watching.js';
 
 /** Acts that one worker has under way at once. */
 const MAX_BUSY = 3;
@@ -118,7 +119,7 @@ export class Worker implements SimClient {
     const process = new ClientProcess(machine, surroundings.scheduler, this.#random);
     this.#lives++;
     const life = `${name}.${this.#lives}`;
-    const open = simChannels({ surroundings, process, links, attempts, client: name, life, servers, codecs });
+    const ports = { surroundings, process, links, attempts, client: name, life, servers, codecs };
     const nodes: readonly NodeId[] = servers().map(({ node }) => node);
     const options = {
       endpoints: nodes.map(endpointOf),
@@ -126,7 +127,8 @@ export class Worker implements SimClient {
       callTimeoutMs: skewedInt(this.#random, 300, 6_000),
     };
     const around = clientSurroundings(process, this.#random);
-    const client = createClient(options, around, open, openNoWatch);
+    const watches = simWatches(ports, this.#ports.parameters.window);
+    const client = createClient(options, around, simChannels(ports), watches);
     this.#life = { name: life, process, client, around, leases: new Set(), lost: [] };
   }
 

@@ -7,12 +7,14 @@ import { RAFT_SWITCHES } from './raft.js';
 import { STORAGE_SWITCHES } from './storage.js';
 import type { Switch } from './switch.js';
 import { WAITING_SWITCHES } from './waiting.js';
+import { WATCHING_SWITCHES } from './watching.js';
 
 /** See the head of the file. */
 export const SWITCHES: readonly Switch[] = [
   ...RAFT_SWITCHES,
   ...LEASE_SWITCHES,
   ...WAITING_SWITCHES,
+  ...WATCHING_SWITCHES,
   ...CLIENT_SWITCHES,
   ...STORAGE_SWITCHES,
   ...FORMING_SWITCHES,

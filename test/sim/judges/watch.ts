@@ -133,7 +133,8 @@ export class WatchJudge {
   }
 }
 
-function domainOf(change: ChangeView): string {
+/** Whose change it is: the name that a prefix is compared with. */
+export function domainOf(change: ChangeView): string {
   switch (change.type) {
     case 'granted':
       return change.lease.domain;

@@ -12,8 +12,8 @@ interface Recorded {
   readonly command: Command | undefined;
 }
 
-/** Told of each command once, and of the state that it made. */
-export type Decided = (command: Command, state: LeaseModel) => void;
+/** Told of each entry once, in order, and of the state that it made; a no-op and a configuration are no command. */
+export type Decided = (command: Command | undefined, state: LeaseModel) => void;
 
 /** See the head of the file. */
 export class LeaseHistory {
@@ -47,7 +47,7 @@ export class LeaseHistory {
     const frontier = this.#frontier;
     for (let next = this.#entries.get(frontier.index + 1); next !== undefined;) {
       frontier.apply(next.entry.term, next.command);
-      if (next.command !== undefined) this.#decided(next.command, frontier);
+      this.#decided(next.command, frontier);
       if (frontier.index % EVERY === 0) this.#states.set(frontier.index, frontier.copy());
       next = this.#entries.get(frontier.index + 1);
     }

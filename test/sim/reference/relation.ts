@@ -4,13 +4,17 @@
  * must be (`raft-*.ts`, `lease-*.ts`, `leader-clock.ts`), and compares. What chance decides (an election time-out) and
  * what a leader is free to do (when to propose) is read from the member and must lie within bounds.
  */
+import type { Command } from '../../../src/lease/commands.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
 import type { Observer, Process, Report, Step } from '../observation.js';
 import { LeaseHistory } from './lease-history.js';
-import type { Decided } from './lease-history.js';
 import { stateOnDisk } from './lease-model.js';
+import type { LeaseModel } from './lease-model.js';
 import { Watched } from './watched.js';
+
+/** Told of each entry of each history once, and of the state that it made; see `lease-history.ts`. */
+export type Decided = (command: Command | undefined, state: LeaseModel, incarnation: string) => void;
 
 /** See the head of the file. Reports the first fault only: what follows from a broken state says nothing. */
 export class Relation implements Observer {
@@ -30,7 +34,10 @@ export class Relation implements Observer {
     const { incarnation } = process.genesis;
     let history = this.#histories.get(incarnation);
     if (history === undefined) {
-      this.#histories.set(incarnation, (history = new LeaseHistory(stateOnDisk(loaded), this.#decided)));
+      history = new LeaseHistory(stateOnDisk(loaded), (command, state) => {
+        this.#decided(command, state, incarnation);
+      });
+      this.#histories.set(incarnation, history);
     }
     const fail = (text: string): void => {
       this.#fault(`${process.member.node} ${text}`);
