@@ -1,4 +1,5 @@
 /** A state from its records, as a start or a received snapshot brings them. What contradicts itself is refused. */
+import { BigMap } from '../base/big-map.js';
 import { leasedDomainFault, MAX_SLOTS, prefixFault, slotOf } from '../base/domain.js';
 import type { History, Revision } from '../base/revision.js';
 import { createFifo, push } from './fifo.js';
@@ -66,7 +67,7 @@ export function createState(
     history,
     limits,
     holding,
-    leases: new Map(),
+    leases: new BigMap(),
     queues: new Map(),
     coolDowns: new Map(),
     slots: new Map(),

@@ -9,6 +9,7 @@
  * ids as its peers (S4). Requests that ended at one revision leave together: `forgotten` could not tell them apart.
  */
 import { AssertionFailed } from '../base/assert.js';
+import { BigMap } from '../base/big-map.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
 import { at, createFifo, push, shift } from './fifo.js';
@@ -18,7 +19,7 @@ import type { FinishedRequest, Waiter } from './types.js';
 /** Changed only by the functions of this file. */
 export interface RequestTable {
   /** By id: the domain that the request holds, itself as a waiter, or how it ended. One map, because every Acquire asks. */
-  readonly known: Map<RequestId, Domain | Waiter | FinishedRequest>;
+  readonly known: BigMap<RequestId, Domain | Waiter | FinishedRequest>;
   /** The finished requests, ascending by `finishedAt`. */
   readonly order: Fifo<FinishedRequest>;
   /** The finished requests that had a lease, by token and domain: an entry that ends many leases may grant as many. */
@@ -29,7 +30,7 @@ export interface RequestTable {
 
 /** A table that knows nothing and has forgotten everything up to `forgotten`. */
 export function createRequests(forgotten: Revision): RequestTable {
-  return { known: new Map(), order: createFifo(), byLease: new Map(), forgotten };
+  return { known: new BigMap(), order: createFifo(), byLease: new Map(), forgotten };
 }
 
 /** True for what is over. */

@@ -2,6 +2,7 @@
  * The replicated state: which leases live, who waits, which requests are over. It lives in memory; `records.ts` says what
  * of it goes to disk, `load.ts` makes it of that, `change.ts` holds the only functions that change it.
  */
+import type { BigMap } from '../base/big-map.js';
 import type { Domain } from '../base/ids.js';
 import type { History, Revision } from '../base/revision.js';
 import type { Fifo } from './fifo.js';
@@ -19,7 +20,7 @@ export interface State {
   /** Grants are held back until EndHold (F14). */
   holding: boolean;
   /** By domain, or by slot. */
-  readonly leases: Map<Domain, Lease>;
+  readonly leases: BigMap<Domain, Lease>;
   /** By domain or counting name; none is empty. */
   readonly queues: Map<Domain, Queue>;
   /** By domain, or by slot. */

@@ -19,6 +19,7 @@ import {
   MAX_UNAPPLIED_ENTRIES,
   MAX_UNCOMMITTED_BYTES,
   STATE_LIMITS,
+  TIMED_PER_TICK,
   WAITER_GRACE_MS,
   WATCH_LIMITS,
 } from '../base/limits.js';
@@ -359,6 +360,7 @@ export class Node {
       maxInflightBytes: MAX_INFLIGHT_BYTES,
       maxUncommittedBytes: MAX_UNCOMMITTED_BYTES,
       maxUnappliedEntries: MAX_UNAPPLIED_ENTRIES,
+      timedPerTick: TIMED_PER_TICK,
       cutBytes: CUT_BYTES,
       cutMs: CUT_MS,
       logKeepBytes: LOG_KEEP_BYTES,

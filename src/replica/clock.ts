@@ -4,6 +4,7 @@
  * which leases are due for a Checkpoint or an Expire; the replicated state machine has the last word.
  */
 import { assert } from '../base/assert.js';
+import { BigMap } from '../base/big-map.js';
 import { CLOCK_DRIFT, EXPIRY_MARGIN_MS } from '../base/limits.js';
 import type { Domain } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
@@ -30,18 +31,27 @@ export interface Timed {
   queuedAt: number;
 }
 
+/** The leases that lived when a leader began, as far as it does not time them yet. */
+interface Found {
+  /** Those that begin to live meanwhile may come too, timed already. */
+  readonly leases: Iterator<Lease>;
+  /** When the leader began: their time counts from there, whenever it gets to them. */
+  readonly from: number;
+}
+
 /** The leases of one leader, ordered lazily by the time of their next event. */
 export interface ExpiryClock {
-  readonly timed: Map<Domain, Timed>;
+  readonly timed: BigMap<Domain, Timed>;
   /** A binary heap by `queuedAt`; each live lease that is not expiring is in it exactly once. */
   queue: Timed[];
   /** How many in the queue have ended; swept when they are the greater part, so that a long TTL keeps no garbage. */
   dead: number;
+  found: Found | undefined;
 }
 
 /** A clock without leases. */
 export function createClock(): ExpiryClock {
-  return { timed: new Map(), queue: [], dead: 0 };
+  return { timed: new BigMap(), queue: [], dead: 0, found: undefined };
 }
 
 /** How long the leader lets a lease live after a renewal's arrival: `TTL × 1.01 + 100 ms` (F11, research 5.2 rule 7). */
@@ -50,9 +60,47 @@ export function leaderTtl(ttlMs: number): number {
 }
 
 /**
- * Begins to time a lease: one that this leader sees granted (from the arrival of its call), or one that it found when
- * it began (its full time, or what its checkpoint left).
+ * A leader begins at `from`, with those leases. They are timed by and by (see {@link timeFound}): a million in one go take
+ * so long that the leader would step down over it, and the next one as well.
  */
+export function takeOver(clock: ExpiryClock, leases: Iterable<Lease>, from: number): void {
+  clock.found = { leases: leases[Symbol.iterator](), from };
+}
+
+/** Begins to time at most `limit` of the leases that were taken over and still live. */
+export function timeFound(clock: ExpiryClock, limit: number): void {
+  for (let looks = 0; clock.found !== undefined && looks < limit; looks++) {
+    const next = clock.found.leases.next();
+    if (next.done === true) clock.found = undefined;
+    else timedOf(clock, next.value);
+  }
+}
+
+/** How a live lease is timed. One that was taken over and had not its turn gets it now. */
+export function timedOf(clock: ExpiryClock, lease: Lease): Timed {
+  const { timed, found } = clock;
+  const known = timed.get(lease.domain);
+  if (known === undefined) {
+    assert(found !== undefined, `live lease of ${lease.domain} is not timed`);
+    return startTiming(clock, lease, found.from, leftWhenFound(lease));
+  }
+  assert(known.token === lease.token, `lease ${lease.token} of ${lease.domain} lives, timed is ${known.token}`);
+  return known;
+}
+
+/** When a live lease expires if no renewal comes; undefined while the leader has not begun. */
+export function deadlineOf({ timed, found }: ExpiryClock, lease: Lease): number | undefined {
+  const known = timed.get(lease.domain);
+  if (known?.token === lease.token) return known.deadline;
+  return found === undefined ? undefined : found.from + leftWhenFound(lease);
+}
+
+/** Its full time, or what its checkpoint left. No entry changes that before the lease is timed. */
+function leftWhenFound({ ttlMs, checkpointLeftMs }: Lease): number {
+  return checkpointLeftMs ?? leaderTtl(ttlMs);
+}
+
+/** Begins to time a lease: one that this leader sees granted, from the arrival of its call, or one that it found. */
 export function startTiming(clock: ExpiryClock, lease: Lease, from: number, leftMs: number): Timed {
   assert(clock.timed.get(lease.domain) === undefined, `domain ${lease.domain} is timed already`);
   const timed: Timed = {

@@ -7,7 +7,7 @@ import { MIN_REVISION_HEADROOM_US } from '../base/limits.js';
 import { revisionAt } from '../base/revision.js';
 import { leaseOf, liveLeases } from '../lease/lookup.js';
 import { isLeader, lastIndex } from '../raft/view.js';
-import { createClock, enqueue, expireIgnored, leaderTtl, startTiming, takeDue } from './clock.js';
+import { createClock, enqueue, expireIgnored, takeDue, takeOver, timeFound } from './clock.js';
 import type { Timed } from './clock.js';
 import { scanCoolDowns, takeOverCoolDowns } from './cooling.js';
 import { createDueList, MAX_DUE_A_TICK } from './due.js';
@@ -64,9 +64,7 @@ export function becomeReady(context: Context, leadership: Leadership): void {
   assert(leadership.ready === undefined, `term ${leadership.term} is ready twice`);
   const { nowMs } = context.time;
   leadership.ready = { since: nowMs };
-  for (const lease of liveLeases(context.lease)) {
-    startTiming(leadership.clock, lease, nowMs, lease.checkpointLeftMs ?? leaderTtl(lease.ttlMs));
-  }
+  takeOver(leadership.clock, liveLeases(context.lease), nowMs);
   takeOverWaits(context, leadership);
   takeOverCoolDowns(context, leadership);
   serveWaiting(context, leadership);
@@ -77,6 +75,7 @@ export function leaderTick(context: Context, leadership: Leadership): void {
   const { ready, clock } = leadership;
   if (ready === undefined) return;
   const { nowMs } = context.time;
+  timeFound(clock, context.options.timedPerTick);
   // No faster than they are applied, or calls would wait behind all leases that are due together.
   const limit = Math.max(0, MAX_DUE_A_TICK - leadership.timedOnTheWay);
   const due = takeDue(clock, nowMs, limit, (timed) => isFlagged(context, timed));

@@ -18,6 +18,7 @@ import { sameMember } from '../raft/member.js';
 import { commitIndex, followers, lastIndex, leaderOf, roleName, stableIndex } from '../raft/view.js';
 import type { Context } from './state.js';
 import type { CallResult } from './types.js';
+import { deadlineOf } from './clock.js';
 import { coolDownLeftMs } from './cooling.js';
 import { limitsAlarm } from './limits.js';
 import { leaseState, leaseView, waiterView } from './views.js';
@@ -77,12 +78,13 @@ export function listAnswer(context: Context, { prefix, after, pageSize }: ListCa
 /** The state of one domain, name or slot; times left only where this node is the leader that measures them. */
 function domainView(context: Context, domain: Domain): DomainView {
   const lease = leaseOf(context.lease, domain);
-  const timed = context.leadership?.clock.timed.get(domain);
-  const left = lease !== undefined && timed?.token === lease.token ? timed.deadline - context.time.nowMs : 0;
+  const { leadership, time } = context;
+  const { nowMs } = time;
+  const deadline = lease === undefined || leadership === undefined ? undefined : deadlineOf(leadership.clock, lease);
   return {
     domain,
     lease: lease === undefined ? undefined : leaseView(lease),
-    leftMs: Math.max(0, Math.ceil(left)),
+    leftMs: Math.max(0, Math.ceil((deadline ?? nowMs) - nowMs)),
     queueLength: queueOf(context.lease, domain).length,
     coolDownLeftMs: coolDownLeftMs(context, domain),
   };

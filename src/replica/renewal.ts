@@ -6,10 +6,10 @@
  */
 import { assert } from '../base/assert.js';
 import type { LeaseRef } from '../base/api.js';
-import { leaseOf } from '../lease/lookup.js';
+import { leaseOf, liveLease } from '../lease/lookup.js';
 import type { Lease } from '../lease/types.js';
 import { step } from '../raft/raft.js';
-import { renewTimed } from './clock.js';
+import { renewTimed, timedOf } from './clock.js';
 import { batches } from './batches.js';
 import { proposeInternal } from './proposing.js';
 import type { Timed } from './clock.js';
@@ -57,10 +57,10 @@ export function renewNow(
     if (open === 0) unlessExpiring(leadership, refs, resume);
   };
   for (const ref of refs) {
-    const timed = leadership.clock.timed.get(ref.domain);
-    if (timed?.token !== ref.token) continue;
+    const lease = liveLease(context.lease, ref);
+    if (lease === undefined) continue;
     open++;
-    renewOne(context, leadership, timed, arrivedAt, settled);
+    renewOne(context, leadership, timedOf(leadership.clock, lease), arrivedAt, settled);
   }
   afterRound(context, leadership, settled);
 }
@@ -86,9 +86,10 @@ export function whenAnswerable(
   arrivedAt: number,
   resume: () => void,
 ): void {
-  const timed = leadership.clock.timed.get(lease.domain);
-  if (timed?.token !== lease.token) resume();
+  const live = liveLease(context.lease, lease);
+  if (live === undefined) resume();
   else {
+    const timed = timedOf(leadership.clock, live);
     renewOne(context, leadership, timed, arrivedAt, () => {
       unlessExpiring(leadership, [lease], resume);
     });

@@ -13,6 +13,7 @@ import type { Applied } from '../lease/types.js';
 import type { Effect as RaftEffect } from '../raft/types.js';
 import { leaseState } from './views.js';
 import { answer, answerGranted, answerResult, refuse, refuseReuse } from './answers.js';
+import { timedOf } from './clock.js';
 import { diskIsLow } from './disk.js';
 import { domainAnswer, listAnswer } from './local.js';
 import { passedOver } from './passing.js';
@@ -129,8 +130,7 @@ export function startAcquire(context: Context, leadership: Leadership, served: S
     case 'live': {
       // A repeated Acquire is a renewal in every rule: it moves the clock from its arrival, and waits while the lease's
       // fate is open. The entry appended for it is what confirms the answer.
-      const timed = leadership.clock.timed.get(known.lease.domain);
-      assert(timed?.token === known.lease.token, `live lease of ${known.lease.domain} is not timed`);
+      const timed = timedOf(leadership.clock, known.lease);
       if (timed.expiring !== undefined) {
         timed.expiring.push(() => {
           startAgain(context, leadership, served);

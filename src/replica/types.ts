@@ -259,6 +259,7 @@ export interface ReplicaOptions {
   readonly maxInflightBytes: number;
   readonly maxUncommittedBytes: number;
   readonly maxUnappliedEntries: number;
+  readonly timedPerTick: number;
   readonly cutBytes: number;
   readonly cutMs: number;
   readonly logKeepBytes: number;

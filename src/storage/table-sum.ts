@@ -1,9 +1,10 @@
 /** Number of records in a table and the order-free sum of their digests, kept from cut to cut (F4). */
+import { BigMap } from '../base/big-map.js';
 import { addDigest, digestBytes, subtractDigest, ZERO_DIGEST, type Digest } from '../base/digest.js';
 
 /** The digest of each record of one table. */
 export class TableSum {
-  readonly #digests = new Map<string, Digest>();
+  readonly #digests = new BigMap<string, Digest>();
   #sum = ZERO_DIGEST;
 
   /** Records in the table. */

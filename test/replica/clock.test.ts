@@ -2,7 +2,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Domain } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
-import { createClock, endTime, renewTimed, startTiming, stopTiming, takeDue } from '../../src/replica/clock.js';
+import {
+  createClock,
+  deadlineOf,
+  endTime,
+  leaderTtl,
+  renewTimed,
+  startTiming,
+  stopTiming,
+  takeDue,
+  takeOver,
+  timedOf,
+  timeFound,
+} from '../../src/replica/clock.js';
 import type { Timed } from '../../src/replica/clock.js';
 import type { Lease } from '../../src/lease/types.js';
 
@@ -22,6 +34,70 @@ function nth(all: readonly Timed[], at: number): Timed {
   if (found === undefined) throw new RangeError(`no lease ${at}`);
   return found;
 }
+
+function leaseOf(at: number, rest: Partial<Lease> = {}): Lease {
+  return { domain: `d${at}`, token: at + 1, ttlMs: 10_000, checkpointLeftMs: undefined, ...rest } as unknown as Lease;
+}
+
+describe('the leases that a leader finds', () => {
+  const LEFT_MS = leaderTtl(10_000);
+
+  function found(count: number) {
+    const leases = new Map(Array.from({ length: count }, (_, at) => [at, leaseOf(at)]));
+    const clock = createClock();
+    takeOver(clock, leases.values(), 1_000);
+    return { leases, clock };
+  }
+
+  it('are timed a few at a time, from when the leader began', () => {
+    const { clock } = found(10);
+    expect(clock.timed.size).toBe(0);
+    for (const timed of [4, 8, 10, 10]) {
+      timeFound(clock, 4);
+      expect(clock.timed.size).toBe(timed);
+    }
+    expect(clock.found).toBeUndefined();
+    expect([...clock.timed.values()].map(({ deadline }) => deadline)).toEqual(Array(10).fill(1_000 + LEFT_MS));
+  });
+
+  it('are timed at once when they are asked for, by what their checkpoint left too, and keep what became of that', () => {
+    const { clock, leases } = found(3);
+    const flagged = leaseOf(1, { checkpointLeftMs: 70 });
+    leases.set(1, flagged);
+    expect(deadlineOf(clock, flagged)).toBe(1_070);
+    expect(timedOf(clock, flagged)).toMatchObject({ deadline: 1_070, renewedAt: 1_000 });
+    renewTimed(timedOf(clock, leaseOf(2)), 5_000);
+    timeFound(clock, 10);
+    expect([...clock.timed.values()].map(({ domain, deadline }) => [domain, deadline])).toEqual([
+      ['d1', 1_070],
+      ['d2', 5_000 + LEFT_MS],
+      ['d0', 1_000 + LEFT_MS],
+    ]);
+    expect(deadlineOf(clock, leaseOf(2))).toBe(5_000 + LEFT_MS);
+    expect(takeDue(clock, 1_070, 10, () => false).expire.map(({ domain }) => domain)).toEqual(['d1']);
+  });
+
+  it('are not timed when they have ended before, and one that took the place of another keeps its own time', () => {
+    const { clock, leases } = found(3);
+    leases.delete(0);
+    stopTiming(clock, 'd0' as Domain, 1 as Revision);
+    leases.delete(1);
+    stopTiming(clock, 'd1' as Domain, 2 as Revision);
+    const next = leaseOf(1, { token: 50 as Revision });
+    leases.set(1, next);
+    startTiming(clock, next, 4_000, 6_000);
+    timeFound(clock, 10);
+    expect([...clock.timed.values()].map(({ token, deadline }) => [token, deadline])).toEqual([
+      [50, 10_000],
+      [3, 1_000 + LEFT_MS],
+    ]);
+  });
+
+  it('have no time before the leader has begun', () => {
+    expect(deadlineOf(createClock(), leaseOf(0))).toBeUndefined();
+    expect(() => timedOf(createClock(), leaseOf(0))).toThrow('is not timed');
+  });
+});
 
 describe('takeDue', () => {
   it('puts only so many renewed leases back at a time, and goes on with the rest', () => {

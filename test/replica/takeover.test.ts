@@ -1,6 +1,7 @@
 /** Contract 6: how long after its holder's last renewal a domain is free at most, however often leaders change. */
 import { describe, expect, it } from 'vitest';
 import { createRandom, nextInt } from '../../src/base/random.js';
+import { leaderTtl } from '../../src/replica/clock.js';
 import { acquireOf, granted, refOf } from './helpers.js';
 import { grantOf, scene, wait } from './queue-kit.js';
 
@@ -59,4 +60,61 @@ describe('a domain whose holder is gone', () => {
       expect(tookMs).toBeGreaterThanOrEqual(TTL_MS);
     },
   );
+});
+
+describe('a leader that finds many leases', () => {
+  const PER_TICK = 3;
+  const COUNT = 10;
+
+  /** A leader of ten leases is killed; stops in the moment in which its successor begins to serve. */
+  async function successor() {
+    const { cluster, leader } = await scene({ options: { timedPerTick: PER_TICK } });
+    const leases = [];
+    for (let at = 0; at < COUNT; at++) {
+      leases.push(await granted(cluster, leader, acquireOf(`d/${at}`, { ttlMs: TTL_MS, holder: 'gone' })));
+    }
+    cluster.kill(leader);
+    const serves = (): string | undefined =>
+      [...cluster.nodes.keys()].find(
+        (node) => node !== leader && cluster.replica(node).context.leadership?.ready !== undefined,
+      );
+    await cluster.until('another leader that serves', () => serves() !== undefined);
+    const next = serves() ?? '';
+    return { cluster, next, leases, context: cluster.replica(next).context };
+  }
+
+  const timed = ({ context }: Awaited<ReturnType<typeof successor>>): number | undefined =>
+    context.leadership?.clock.timed.size;
+
+  it('begins to serve before it times them, and times so many in a tick at most', async () => {
+    // Measured with a million: timing all of them in the turn in which it began took longer than the election time-out,
+    // so it stepped down, and so did the next leader, for ever.
+    const made = await successor();
+    expect(timed(made)).toBeLessThanOrEqual(PER_TICK);
+    for (let before = timed(made) ?? 0; before < COUNT; before = timed(made) ?? 0) {
+      await made.cluster.until('more are timed', () => timed(made) !== before);
+      expect((timed(made) ?? 0) - before).toBeLessThanOrEqual(PER_TICK);
+    }
+  });
+
+  it('renews and shows any of them at once, and ends the others in their time', async () => {
+    const { cluster, next, leases, context } = await successor();
+    const since = context.leadership?.ready?.since ?? 0;
+    const [first, last] = [leases[0], leases[COUNT - 1]];
+    if (first === undefined || last === undefined) throw new RangeError('ten leases expected');
+    const renewal = cluster.call(next, { type: 'renew', leases: [refOf(last)] });
+    const shown = cluster.call(next, { type: 'get', domain: first.domain, freshness: 'local' });
+    await cluster.answered(renewal);
+    expect(renewal.result).toMatchObject({ answer: { results: [{ type: 'live' }] } });
+    const left = leaderTtl(TTL_MS) - (cluster.now - since);
+    expect(shown.result).toMatchObject({ answer: { type: 'get', leftMs: expect.closeTo(left, -2) as number } });
+    await cluster.run(1_000);
+    await cluster.answered(cluster.call(next, { type: 'renew', leases: [refOf(last)] }));
+    const live = (): number => context.lease.leases.size;
+    await cluster.run(since + leaderTtl(TTL_MS) - cluster.now - 20);
+    expect(live()).toBe(COUNT);
+    await cluster.until('all but the renewed one gone', () => live() <= 1, 100);
+    expect(context.lease.leases.has(last.domain)).toBe(true);
+    await cluster.until('the renewed one gone', () => live() === 0);
+  });
 });

@@ -32,6 +32,7 @@ const LIMITS = {
   maxInflightAppends: 16,
   maxInflightBytes: 100_000,
   maxUnappliedEntries: 1_000,
+  timedPerTick: 1_000,
   cutBytes: 1_000_000,
   logKeepTransferBytes: 1_000_000,
   maxHeldCalls: 100,

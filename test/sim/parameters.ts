@@ -187,6 +187,8 @@ function drawReplica(random: Random, scale: number): Omit<ReplicaParameters, 'wa
     maxInflightBytes: skewedInt(random, 100, 1_000_000),
     maxUncommittedBytes: chance(random, 200) ? skewedInt(random, 200, 5_000) : 16 * 1024 * 1024,
     maxUnappliedEntries: chance(random, 200) ? skewedInt(random, 2, 50) : 50_000,
+    // Fewer than a new leader finds: some are called for, or end, before they are timed.
+    timedPerTick: 1,
     cutBytes: skewedInt(random, 100, 5_000),
     cutMs: skewedInt(random, 5, 500),
     logKeepBytes: skewedInt(random, 20, 4_000),

@@ -14,6 +14,7 @@ import {
   MAX_UNAPPLIED_ENTRIES,
   MAX_UNCOMMITTED_BYTES,
   TICK_MS,
+  TIMED_PER_TICK,
   WAITER_GRACE_MS,
   WATCH_LIMITS,
 } from '../../src/base/limits.js';
@@ -35,6 +36,7 @@ export function defaultOptions(self: Member, genesis: Genesis): Omit<ReplicaOpti
     maxInflightBytes: MAX_INFLIGHT_BYTES,
     maxUncommittedBytes: MAX_UNCOMMITTED_BYTES,
     maxUnappliedEntries: MAX_UNAPPLIED_ENTRIES,
+    timedPerTick: TIMED_PER_TICK,
     cutBytes: CUT_BYTES,
     cutMs: CUT_MS,
     logKeepBytes: LOG_KEEP_BYTES,

@@ -180,9 +180,9 @@ export const LEASE_SWITCHES: readonly Switch[] = [
   {
     name: 'checkpoint-not-read',
     area: 'lease',
-    file: 'src/replica/leading.ts',
-    text: 'lease.checkpointLeftMs ?? leaderTtl(lease.ttlMs)',
-    replacement: 'leaderTtl(lease.ttlMs)',
+    file: 'src/replica/clock.ts',
+    text: 'function leftWhenFound({ ttlMs, checkpointLeftMs }: Lease): number {\n  return checkpointLeftMs ?? leaderTtl(ttlMs);',
+    replacement: 'function leftWhenFound({ ttlMs }: Lease): number {\n  return leaderTtl(ttlMs);',
     rule: 'A new leader gives a lease no more than its Checkpoint left, so that a dead holder does not last for ever.',
     source: 'L5; contract 6',
   },
@@ -216,9 +216,17 @@ export const LEASE_SWITCHES: readonly Switch[] = [
     name: 'wall-clock-deadline',
     area: 'lease',
     file: 'src/replica/leading.ts',
-    text: 'lease.checkpointLeftMs ?? leaderTtl(lease.ttlMs)',
+    text: '  takeOver(leadership.clock, liveLeases(context.lease), nowMs);\n',
     replacement:
-      'lease.checkpointLeftMs ?? Math.max(0, lease.grantedAtUnixMs + leaderTtl(lease.ttlMs) - context.time.unixMs)',
+      '  takeOver(leadership.clock, liveLeases(context.lease), nowMs);\n  (leadership.clock as { unixMs?: number }).unixMs = context.time.unixMs;\n',
+    also: [
+      {
+        file: 'src/replica/clock.ts',
+        text: 'return startTiming(clock, lease, found.from, leftWhenFound(lease));',
+        replacement:
+          'const { unixMs } = clock as { unixMs?: number };\n    const leftMs = lease.grantedAtUnixMs + leaderTtl(lease.ttlMs) - (unixMs ?? 0);\n    return startTiming(clock, lease, found.from, lease.checkpointLeftMs ?? Math.max(0, leftMs));',
+      },
+    ],
     rule: 'A new leader gives each lease its full time: no wall clock decides.',
     source: 'L7; etcd#12291',
   },
@@ -237,9 +245,9 @@ export const LEASE_SWITCHES: readonly Switch[] = [
       },
       {
         file: 'src/replica/leading.ts',
-        text: '  for (const lease of liveLeases(context.lease)) {\n',
+        text: '  takeOver(leadership.clock, liveLeases(context.lease), nowMs);\n',
         replacement:
-          '  for (const lease of liveLeases(context.lease)) {\n    if (leadership.clock.timed.get(lease.domain)?.token === lease.token) continue;\n    leadership.clock.timed.delete(lease.domain);\n',
+          '  for (const [domain, { token }] of leadership.clock.timed) {\n    if (leaseOf(context.lease, domain)?.token !== token) leadership.clock.timed.delete(domain);\n  }\n  takeOver(leadership.clock, liveLeases(context.lease), nowMs);\n',
       },
     ],
     rule: 'The lease clock is thrown away with the leadership.',

@@ -9,6 +9,14 @@ import { asksFor } from './matching.js';
 import { Waits } from './waits.js';
 import type { Moment } from './waits.js';
 
+/** When a leadership began to serve, and what its member is configured with. */
+interface Begun {
+  readonly nowMs: number;
+  readonly step: number;
+  readonly graceMs: number;
+  readonly timedPerTick: number;
+}
+
 /** See the head of the file. */
 export class Reign {
   readonly term: number;
@@ -22,13 +30,13 @@ export class Reign {
     term: number,
     leases: LeaseModel,
     calls: Calls,
-    { nowMs, step, graceMs }: { readonly nowMs: number; readonly step: number; readonly graceMs: number },
+    { nowMs, step, graceMs, timedPerTick }: Begun,
     fail: (text: string) => void,
   ) {
     this.term = term;
     this.#calls = calls;
     this.#fail = fail;
-    this.clock = new LeaderClock(term, leases, nowMs);
+    this.clock = new LeaderClock(term, leases, nowMs, timedPerTick);
     this.waits = new Waits(term, leases, nowMs, graceMs, step);
     this.coolDowns = new CoolDowns(term, leases, nowMs);
   }

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { BigMap } from '../../../src/base/big-map.js';
+import type { Domain } from '../../../src/base/ids.js';
 import type { Revision } from '../../../src/base/revision.js';
+import type { Lease } from '../../../src/lease/types.js';
 import type { Member } from '../../../src/raft/types.js';
 import type { Effect, Event } from '../../../src/replica/types.js';
 import { runChaos } from './chaos.js';
@@ -154,9 +157,8 @@ const BAD: readonly (readonly [string, RegExp, Tamper])[] = [
     /should be/,
     (step) => {
       const { lease } = step.context;
-      const leases = new Map(
-        [...lease.leases].map(([domain, each]) => [domain, { ...each, version: each.version + 1 }]),
-      );
+      const leases = new BigMap<Domain, Lease>();
+      for (const [domain, each] of lease.leases) leases.set(domain, { ...each, version: each.version + 1 });
       return leases.size === 0 ? step : { ...step, context: { ...step.context, lease: { ...lease, leases } } };
     },
   ],

@@ -281,8 +281,8 @@ export class Watched {
   /** The own no-op is applied. What waited begins here: nothing of before confirms anything for it. */
   #becomeReady(term: number): void {
     this.#model.ready = true;
-    const { waiterGraceMs: graceMs } = this.#context.options;
-    const begun = { nowMs: this.#nowMs, step: this.#step, graceMs };
+    const { waiterGraceMs: graceMs, timedPerTick } = this.#context.options;
+    const begun = { nowMs: this.#nowMs, step: this.#step, graceMs, timedPerTick };
     this.#reign = new Reign(term, this.#leases, this.#calls, begun, this.#fail);
     this.#fresh = [...this.#calls.all()];
     for (const call of this.#fresh) {
