@@ -1,10 +1,9 @@
 /** A process's client listener: the calls and the watches that it has taken, each of which is told when the process ends. */
-import type { Call, Header } from '../../src/base/api.js';
-import type { WatchCall } from '../../src/base/watch.js';
+import type { Header } from '../../src/base/api.js';
 import type { ClientPort, WatchPort } from '../../src/replica/ports.js';
-import type { CallId, CallResult, Event, Principal, WatchId } from '../../src/replica/types.js';
+import type { CallId, CallResult, Event, WatchId } from '../../src/replica/types.js';
 import { WatchTable } from '../../src/server/watch-table.js';
-import type { WatchSink } from '../../src/server/watch-table.js';
+import type { Server } from './ports.js';
 
 /** A client's call that the process has not answered. */
 interface Pending {
@@ -38,20 +37,14 @@ export class Listener implements ClientPort {
   }
 
   /** As {@link Server.call}. */
-  call(
-    principal: Principal,
-    timeoutMs: number,
-    call: Call,
-    done: (header: Header, result: CallResult) => void,
-    lost: () => void,
-  ): () => void {
+  readonly call: Server['call'] = (principal, timeoutMs, call, done, lost) => {
     const id = ++this.#last;
     this.#calls.set(id, { done, lost });
     this.#dispatch({ type: 'call', id, principal, timeoutMs, call });
     return () => {
       if (this.#calls.delete(id)) this.#dispatch({ type: 'cancel', id });
     };
-  }
+  };
 
   answer(id: CallId, header: Header, result: CallResult): void {
     const pending = this.#calls.get(id);
@@ -60,13 +53,13 @@ export class Listener implements ClientPort {
   }
 
   /** As {@link Server.watch}. */
-  watch(principal: Principal, call: WatchCall, sink: WatchSink, lost: () => void): () => void {
+  readonly watch: Server['watch'] = (principal, call, sink, lost) => {
     const id = this.#table.open(principal, call, sink);
     this.#lost.set(id, lost);
     return () => {
       if (this.#lost.delete(id)) this.#table.close(id);
     };
-  }
+  };
 
   /** The process is gone. */
   end(): void {

@@ -3,18 +3,15 @@
  * `node/node.ts` does: looks at its directory, forms or opens, then drives the production replica with the production
  * executor; here over simulated ports.
  */
-import type { Call, Header } from '../../src/base/api.js';
 import type { BootId, DirectoryId, Incarnation, NodeId } from '../../src/base/ids.js';
 import { nextUint32 } from '../../src/base/random.js';
-import type { WatchCall } from '../../src/base/watch.js';
 import { createExecutor } from '../../src/node/executor.js';
 import type { Member } from '../../src/raft/types.js';
 import { createForming } from '../../src/replica/forming.js';
 import type { Store } from '../../src/replica/ports.js';
 import { createReplica } from '../../src/replica/replica.js';
 import type { Replica } from '../../src/replica/replica.js';
-import type { CallResult, Event, Genesis, MemberAddress, Principal, Time } from '../../src/replica/types.js';
-import type { WatchSink } from '../../src/server/watch-table.js';
+import type { Event, Genesis, MemberAddress, Time } from '../../src/replica/types.js';
 import { commandCodec } from '../../src/wire/command.js';
 import { between, chance, hexId } from './chance.js';
 import { SimForming } from './forming-driver.js';
@@ -180,19 +177,9 @@ export class SimMember implements Server {
     });
   }
 
-  call(
-    principal: Principal,
-    timeoutMs: number,
-    call: Call,
-    done: (header: Header, result: CallResult) => void,
-    lost: () => void,
-  ): () => void {
-    return this.#listener().call(principal, timeoutMs, call, done, lost);
-  }
+  readonly call: Server['call'] = (...call) => this.#listener().call(...call);
 
-  watch(principal: Principal, call: WatchCall, sink: WatchSink, lost: () => void): () => void {
-    return this.#listener().watch(principal, call, sink, lost);
-  }
+  readonly watch: Server['watch'] = (...watch) => this.#listener().watch(...watch);
 
   #listener(): Listener {
     const running = this.#life?.running;

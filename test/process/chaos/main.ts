@@ -63,8 +63,8 @@ function report({ violations, counts, faults, skipped, kept, tookMs }: ChaosResu
   );
   console.log(`leases lost\n  ${[...losses].map(([why, count]) => `${why} ${count}`).join(', ') || 'none'}`);
   const wrong = [...violations];
-  if (counts.grants === 0 || counts.writes === 0)
-    wrong.push('nothing was granted, or nothing written: this run says nothing');
+  if (counts.grants === 0 || counts.writes === 0 || counts.observed === 0)
+    wrong.push('nothing was granted, written or observed: this run says nothing');
   if (process.env['FENCEPOST_FORBID_SKIPS'] === '1')
     wrong.push(...skipped.map((text) => `nothing may be skipped here: ${text}`));
   const never = [...faults].filter(([, count]) => count === 0).map(([name]) => name);

@@ -12,5 +12,5 @@ export const BLIND: Readonly<Record<string, string>> = {
   // by its time then, and without the rule it ends one entry sooner.
   'expire-of-another-version': 'needs a Checkpoint that is refused for load until just before the deadline',
   'cut-of-before-an-install':
-    'a second line of defence: a replica takes the state of a snapshot in the step in which it accepts the switch, and the store carries out in order what it is handed; no cut of before comes after it (test/storage/store.suite.ts sees it)',
+    'a second line of defence: a replica takes the state of a snapshot in the step in which it accepts the switch, and the store carries out in order what it is handed; no cut of before comes after it (test/storage/snapshot.suite.ts sees it)',
 };

@@ -6,6 +6,26 @@ import { askPreVotes, countVote, follow, mayCampaign } from './raft-roles.js';
 import { inForce } from './raft-state.js';
 import type { RaftModel } from './raft-state.js';
 
+/** The ticks of a process: no faster than its clock. */
+export class TickCount {
+  #firstAt: number | undefined;
+
+  /** `ticks` were counted in a step at `nowMs`. */
+  check(
+    ticks: number,
+    ticked: boolean,
+    nowMs: number,
+    { raft, options }: Readonly<Context>,
+    fail: (text: string) => void,
+  ): void {
+    if (ticked) this.#firstAt ??= nowMs;
+    const most = this.#firstAt === undefined ? 0 : (nowMs - this.#firstAt) / options.tickMs + 1;
+    if (ticks < 0 || (ticks > 0 && !ticked) || raft.ticks > most + 1e-6) {
+      fail(`counts ${raft.ticks} ticks within ${most * options.tickMs} ms`);
+    }
+  }
+}
+
 /** A process that did not run for longer than an election time-out does not lead or campaign (P15). */
 export function noticeGap(model: RaftModel, nowMs: number, electionMaxMs: number): void {
   const gap = model.lastStepAt === undefined ? 0 : nowMs - model.lastStepAt;

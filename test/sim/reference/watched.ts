@@ -18,7 +18,7 @@ import { leasesOf } from './matching.js';
 import { checkOwed } from './owed.js';
 import { keyOf, nodeOf } from './members.js';
 import { checkSent } from './messages.js';
-import { noticeDisk, noticeGap, passTicks, writeDone } from './raft-clock.js';
+import { noticeDisk, noticeGap, passTicks, TickCount, writeDone } from './raft-clock.js';
 import { adopt, compareRaft, takeWrite } from './raft-compare.js';
 import { confirm, leaderDown, receive } from './raft-messages.js';
 import { resetFacts, startRaft } from './raft-state.js';
@@ -47,7 +47,7 @@ export class Watched {
   #leases: LeaseModel;
   #reign: Reign | undefined;
   #step = 0;
-  #firstTickAt: number | undefined;
+  readonly #ticks = new TickCount();
   #stopping = false;
   #logBefore: number;
   /** Calls that came, or could be served first, in the step under way. */
@@ -91,7 +91,7 @@ export class Watched {
       this.#advance();
     }
     const ticks = context.raft.ticks - model.ticks;
-    this.#countTicks(ticks, ticked);
+    this.#ticks.check(ticks, ticked, time.nowMs, context, this.#fail);
     passTicks(model, ticks, context, this.#fail);
     if (ticked) noticeDisk(model, time.nowMs, context.options.electionMaxMs);
     const own = model.log.last;
@@ -291,15 +291,6 @@ export class Watched {
       call.flagged.clear();
       for (const lease of leasesOf(call, this.#leases)) this.#reign.clock.named(lease, this.#nowMs);
       if (!call.over) this.#reign.came(call);
-    }
-  }
-
-  #countTicks(ticks: number, ticked: boolean): void {
-    const { tickMs } = this.#context.options;
-    if (ticked) this.#firstTickAt ??= this.#nowMs;
-    const most = this.#firstTickAt === undefined ? 0 : (this.#nowMs - this.#firstTickAt) / tickMs + 1;
-    if (ticks < 0 || (ticks > 0 && !ticked) || this.#context.raft.ticks > most + 1e-6) {
-      this.#fail(`counts ${this.#context.raft.ticks} ticks within ${most * tickMs} ms`);
     }
   }
 
