@@ -44,16 +44,8 @@ export function noticeDisk(model: RaftModel, nowMs: number, electionMaxMs: numbe
   if (stalled && model.role !== 'follower') follow(model, model.term, undefined);
 }
 
-/**
- * `count` ticks pass. When a time-out drawn within this step ends is read from the core, as is the moment of an early
- * campaign; that both lie within their bounds is checked.
- */
-export function passTicks(
-  model: RaftModel,
-  count: number,
-  { raft }: Readonly<Context>,
-  fail: (text: string) => void,
-): void {
+/** `count` ticks pass. */
+export function passTicks(model: RaftModel, count: number): void {
   for (let i = 0; i < count; i++) {
     model.ticks++;
     if (model.leading !== undefined) {
@@ -65,28 +57,16 @@ export function passTicks(
       continue;
     }
     model.elapsed++;
-    if (Number.isNaN(model.timeout)) model.timeout = raft.timer.timeout;
-    if (model.timeout < model.minTicks || model.timeout > model.maxTicks) {
-      fail(`waits ${model.timeout} ticks for a leader, not ${model.minTicks} to ${model.maxTicks}`);
-    }
     if (model.elapsed >= model.timeout) {
       if (mayCampaign(model)) askPreVotes(model, false);
       else follow(model, model.term, undefined);
-    } else passEarly(model, raft.early, fail);
+    } else passEarly(model);
   }
 }
 
-function passEarly(model: RaftModel, actual: Context['raft']['early'], fail: (text: string) => void): void {
+function passEarly(model: RaftModel): void {
   const { early } = model;
-  if (early.dueAt === undefined) return;
-  if (Number.isNaN(early.dueAt)) {
-    early.dueAt = actual.dueAt ?? (actual.term === model.term ? actual.lastAt : undefined) ?? Infinity;
-    const { armedAt, dueAt } = early;
-    if (dueAt !== Infinity && (dueAt < armedAt || dueAt > armedAt + Math.floor(model.minTicks / 4) + 1)) {
-      fail(`campaigns early at tick ${dueAt}, after the leader was seen gone at ${armedAt}`);
-    }
-  }
-  if (model.ticks < early.dueAt) return;
+  if (early.dueAt === undefined || model.ticks < early.dueAt) return;
   early.dueAt = undefined;
   if (model.role !== 'follower' || !mayCampaign(model)) return;
   early.term = model.term;

@@ -45,6 +45,8 @@ function takeOver(model: RaftModel, context: Readonly<Context>, fail: (text: str
   model.handed = raft.persistence.handedTo;
   model.cutFrom = raft.persistence.cutFrom;
   model.elapsed = raft.timer.elapsed;
+  model.timeout = raft.timer.timeout;
+  model.random.state = raft.random.state;
 }
 
 /** What is handed to the disk is all that waits, in order, with the hard state that holds now. */
@@ -104,6 +106,8 @@ export function compareRaft(
   const role = raft.role.type === 'candidate' ? raft.role.stage : raft.role.type;
   const leader = optionalKey(raft.leader);
   if (role !== model.role || leader !== model.leader) fail(`is ${role} under ${leader ?? 'nobody'}; ${told(model)}`);
+  const { timeout } = raft.timer;
+  if (timeout !== model.timeout) fail(`waits ${timeout} ticks for a leader, not the ${model.timeout} that it drew`);
   if (raft.attempt !== model.attempt) fail(`has campaigned ${raft.attempt} times; ${told(model)}`);
   if (raft.commit !== model.commit) fail(`has committed ${raft.commit}; ${told(model)}`);
   if (context.applied !== model.commit) fail(`has applied ${context.applied} of ${model.commit} committed`);

@@ -1,4 +1,5 @@
 /** What a message may do to a member: Raft's rules in the order of the paper, each message one after the other. */
+import { nextInt } from '../../../src/base/random.js';
 import type { Append, InstallSnapshot, Message } from '../../../src/raft/types.js';
 import { electorate, keyOf, nodeOf, reached } from './members.js';
 import { append, askVotes, countVote, follow, hear, installing, mayCampaign, sticky, upToDate } from './raft-roles.js';
@@ -187,6 +188,5 @@ export function leaderDown(model: RaftModel, node: string): void {
   model.heardAt = undefined;
   const rested = early.lastAt === undefined || model.ticks - early.lastAt >= 10 * model.maxTicks;
   if (early.term === model.term || early.dueAt !== undefined || !rested) return;
-  early.dueAt = NaN;
-  early.armedAt = model.ticks;
+  early.dueAt = model.ticks + nextInt(model.random, 0, Math.floor(model.minTicks / 4));
 }

@@ -1,4 +1,5 @@
 /** How a member changes its role and term (paper 5.1, 5.2; thesis 9.6), and when it may stand for election. */
+import { nextInt } from '../../../src/base/random.js';
 import type { Entry } from '../../../src/raft/types.js';
 import { electorate, majority } from './members.js';
 import { inForce } from './raft-state.js';
@@ -16,8 +17,7 @@ export function follow(model: RaftModel, term: number, leader: string | undefine
   if (model.role === 'leader') {
     if (model.ready) model.facts.lostAt = model.commit;
     model.heardAt = undefined;
-    model.elapsed = 0;
-    model.timeout = NaN;
+    restartTimer(model);
   }
   model.role = 'follower';
   model.leader = leader;
@@ -60,6 +60,12 @@ export function mayCampaign(model: RaftModel): boolean {
   return inForce(model).halves.some((half) => half.includes(model.key));
 }
 
+/** A time-out drawn anew for each attempt (E6). */
+function restartTimer(model: RaftModel): void {
+  model.elapsed = 0;
+  model.timeout = nextInt(model.random, model.minTicks, model.maxTicks);
+}
+
 function begin(model: RaftModel, stage: 'pre' | 'real', term: number, transfer: boolean): Campaign {
   model.attempt++;
   const last = { index: model.log.last, term: model.log.lastTerm };
@@ -74,8 +80,7 @@ function begin(model: RaftModel, stage: 'pre' | 'real', term: number, transfer: 
 /** Asks who would vote; `early` leaves the time-out running. */
 export function askPreVotes(model: RaftModel, early: boolean): void {
   if (!early) {
-    model.elapsed = 0;
-    model.timeout = NaN;
+    restartTimer(model);
   }
   begin(model, 'pre', model.term + 1, false).votes.set(model.key, true);
   decide(model);
@@ -85,8 +90,7 @@ export function askPreVotes(model: RaftModel, early: boolean): void {
 export function askVotes(model: RaftModel, transfer: boolean): void {
   follow(model, model.term + 1, undefined);
   model.vote = model.key;
-  model.elapsed = 0;
-  model.timeout = NaN;
+  restartTimer(model);
   model.campaigns.set(model.term, begin(model, 'real', model.term, transfer));
 }
 

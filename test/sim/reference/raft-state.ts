@@ -1,4 +1,5 @@
 /** What the relation believes of one process's consensus core: rebuilt from events and effects alone. */
+import type { Random } from '../../../src/base/random.js';
 import type { Member, SnapshotMeta } from '../../../src/raft/types.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
@@ -100,8 +101,10 @@ export interface RaftModel {
   ticks: number;
   elapsed: number;
   timeout: number;
+  /** As the core's: its numbers are drawn anew, in the order of the rules. Which they are is chance, not a rule. */
+  readonly random: Random;
   heardAt: number | undefined;
-  early: { dueAt: number | undefined; armedAt: number; term: number | undefined; lastAt: number | undefined };
+  early: { dueAt: number | undefined; term: number | undefined; lastAt: number | undefined };
   expelled: boolean;
   stalled: boolean;
   lastStepAt: number | undefined;
@@ -173,8 +176,9 @@ export function startRaft(self: Member, loaded: Loaded, context: Readonly<Contex
     ticks: 0,
     elapsed: 0,
     timeout: context.raft.timer.timeout,
+    random: { ...context.raft.random },
     heardAt: undefined,
-    early: { dueAt: undefined, armedAt: 0, term: undefined, lastAt: undefined },
+    early: { dueAt: undefined, term: undefined, lastAt: undefined },
     expelled: false,
     stalled: false,
     lastStepAt: undefined,

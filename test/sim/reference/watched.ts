@@ -92,7 +92,7 @@ export class Watched {
     }
     const ticks = context.raft.ticks - model.ticks;
     this.#ticks.check(ticks, ticked, time.nowMs, context, this.#fail);
-    passTicks(model, ticks, context, this.#fail);
+    passTicks(model, ticks);
     if (ticked) noticeDisk(model, time.nowMs, context.options.electionMaxMs);
     const own = model.log.last;
     adopt(model, context, this.#fail);
