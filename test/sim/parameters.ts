@@ -92,11 +92,11 @@ export interface Parameters {
 }
 
 const NODES = [
-  [3, 70],
-  [5, 8],
-  [1, 5],
+  [3, 73],
+  [5, 6],
+  [1, 6],
   [2, 5],
-  [4, 4],
+  [4, 3],
   [7, 1],
   [6, 1],
 ] as const;
@@ -107,8 +107,8 @@ export function drawParameters(seed: number): Parameters {
   const nodes = weighted(random, NODES);
   const scale = weighted(random, [
     [0.2, 7],
-    [0.4, 2.6],
-    [1, 0.4],
+    [0.4, 1.7],
+    [1, 0.3],
   ] as const);
   const replica = { ...drawReplica(random, scale), watch: drawWatch(stream(seed, 'watch')) };
   const clients = { ...drawClients(random, replica), ...drawWatchers(stream(seed, 'watchers')) };
@@ -130,7 +130,7 @@ export function drawParameters(seed: number): Parameters {
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
     ...drawStarts(random, replica),
-    durationMs: between(random, 1, 1.9) * clients.ttlMs[0],
+    durationMs: between(random, 1, 1.6) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 150, 2_500),
     // From less than a heartbeat to more than a lease.

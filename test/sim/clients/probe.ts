@@ -1,14 +1,18 @@
-/** A fresh client that must be served once everything is healed: it acquires, keeps its lease beyond a TTL, and releases. */
+/** A fresh client that must be served once everything is healed: it acquires, keeps its lease by renewals, and releases. */
 import type { Domain } from '../../../src/base/ids.js';
 import { createClient } from '../../../src/client/client.js';
 import type { Client } from '../../../src/client/client.js';
 import { FencepostError } from '../../../src/client/errors.js';
 import type { Claim } from '../judges/holds.js';
+import { chance } from '../chance.js';
 import { endpointOf, simChannels } from './channel.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
 import { ClientProcess } from './process.js';
 import { clientSurroundings } from './surroundings.js';
 import { simWatches } from './watching.js';
+
+/** In 1 000 runs: how often it keeps its lease beyond a TTL. In the others it renews once or twice: time costs events. */
+const BEYOND_TTL = 350;
 
 /** See the head of the file. Tries again until it succeeds: whoever asks for it sets the bound. */
 export class Probe implements SimClient {
@@ -17,11 +21,13 @@ export class Probe implements SimClient {
   done = false;
   readonly #ports: ClientPorts;
   readonly #domain: Domain;
+  readonly #keepTtls: number;
 
   constructor(ports: ClientPorts, domain: Domain) {
     const { surroundings, machine } = ports;
     this.#ports = ports;
     this.#domain = domain;
+    this.#keepTtls = chance(surroundings.random, BEYOND_TTL) ? 1.2 : 0.5;
     this.#process = new ClientProcess(machine, surroundings.scheduler, surroundings.random);
   }
 
@@ -67,7 +73,7 @@ export class Probe implements SimClient {
       try {
         const lease = await client.acquire(this.#domain, { ttlMs: Math.ceil(ttlMs), waitMs: Math.ceil(2 * ttlMs) });
         await new Promise<void>((resolve) => {
-          this.#process.after(1.2 * ttlMs, resolve);
+          this.#process.after(this.#keepTtls * ttlMs, resolve);
         });
         const kept = lease.isHeld();
         await lease.release();
