@@ -1,7 +1,7 @@
 /** The settings of a node. `load-config.ts` reads them, `config-fields.ts` says what each may be. */
 import type { NodeId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
-import type { PrefixQuota } from '../lease/types.js';
+import type { PrefixQuota } from '../base/shared-limits.js';
 import type { LogLevel } from './log.js';
 
 /** An initial member as every member's configuration names it. */

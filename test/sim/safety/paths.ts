@@ -68,6 +68,9 @@ export class Paths implements Observer {
       case 'expire':
         if (command.term !== term) this.#count('expiry refused by its term');
         return;
+      case 'limits':
+        this.#count('limits changed');
+        return;
       case 'endHold':
         this.#count('hold ended');
         return;
