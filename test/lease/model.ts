@@ -34,7 +34,7 @@ export class Model {
   holding: boolean;
   revision = BASE;
   readonly everGranted: Lease[] = [];
-  private limits: StateLimits;
+  limits: StateLimits;
 
   constructor({ holding, limits }: StateSummary) {
     this.holding = holding;

@@ -68,9 +68,6 @@ export class Paths implements Observer {
       case 'expire':
         if (command.term !== term) this.#count('expiry refused by its term');
         return;
-      case 'limits':
-        this.#count('limits changed');
-        return;
       case 'endHold':
         this.#count('hold ended');
         return;
@@ -80,6 +77,7 @@ export class Paths implements Observer {
       case 'forceRelease':
       case 'endWait':
       case 'endCoolDown':
+      case 'limits':
     }
   }
 
