@@ -202,7 +202,7 @@ export const FIELDS: { readonly [K in keyof NodeConfig]: Field<NodeConfig[K]> } 
     kind: 'boolean',
     schema: boolean,
     fallback: false,
-    about: 'write an audit line for each grant, too; for losses and forced releases there always is one',
+    about: 'write an audit line for each grant, too; for losses, forced releases and limits there always is one',
   },
   auditReleases: {
     kind: 'boolean',

@@ -149,8 +149,7 @@ function checkRelations(valid: Valid, faults: string[]): void {
     );
   checkMembers(valid, faults);
   checkListeners(valid, faults);
-  for (const prefix of repeatedPrefixes(valid.prefixQuotas ?? []))
-    faults.push(`prefixQuotas names ${prefix} twice`);
+  for (const prefix of repeatedPrefixes(valid.prefixQuotas ?? [])) faults.push(`prefixQuotas names ${prefix} twice`);
 }
 
 function checkMembers({ members, nodeId }: Valid, faults: string[]): void {

@@ -9,7 +9,12 @@ import { log } from './state.js';
 import type { Context } from './state.js';
 
 /** Under the names of the configuration. */
-export function sharedLimits({ queue, leasesPerPrincipal, waitersPerPrincipal, prefixes }: ChangeableLimits): SharedLimits {
+export function sharedLimits({
+  queue,
+  leasesPerPrincipal,
+  waitersPerPrincipal,
+  prefixes,
+}: ChangeableLimits): SharedLimits {
   return { queueLimit: queue, leasesPerPrincipal, waitersPerPrincipal, prefixQuotas: prefixes };
 }
 

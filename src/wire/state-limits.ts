@@ -58,7 +58,11 @@ export function readLimitsChange(fields: Fields, what: string): Partial<Changeab
 }
 
 function quotaFields({ prefix, leases, waiters }: PrefixQuota): Fields {
-  return { prefix: wellFormed(prefix, 'prefix'), leases: uint32(leases, 'leases'), waiters: uint32(waiters, 'waiters') };
+  return {
+    prefix: wellFormed(prefix, 'prefix'),
+    leases: uint32(leases, 'leases'),
+    waiters: uint32(waiters, 'waiters'),
+  };
 }
 
 function readQuotas(fields: Fields, what: string): readonly PrefixQuota[] {

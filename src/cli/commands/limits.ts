@@ -29,7 +29,8 @@ export const spec: CommandSpec = {
   exitCodes: 'Exit codes: 0 shown or set; 2 wrong usage; 3 the cluster did not answer or refused.',
   async run(input, io) {
     const operand = input.optionalOperand();
-    if (operand !== undefined && operand !== 'set') input.fault(`limits takes set or nothing, not ${JSON.stringify(operand)}`);
+    if (operand !== undefined && operand !== 'set')
+      input.fault(`limits takes set or nothing, not ${JSON.stringify(operand)}`);
     const change = readChange(input);
     const given = FLAGS.filter((flag) => input.value(flag) !== undefined);
     if (operand === 'set' && given.length === 0) input.fault(`set needs at least one of --${FLAGS.join(', --')}`);
@@ -103,7 +104,8 @@ function readQuotas(input: Input): readonly PrefixQuota[] | undefined {
   const read = readText('quotas', text) as readonly (PrefixQuota | string)[];
   const quotas = read.filter((each) => typeof each !== 'string');
   for (const part of read) {
-    if (typeof part === 'string') input.fault(`${flag} must be PREFIX=LEASES/WAITERS,… or none; ${JSON.stringify(part)} is not one`);
+    if (typeof part === 'string')
+      input.fault(`${flag} must be PREFIX=LEASES/WAITERS,… or none; ${JSON.stringify(part)} is not one`);
   }
   for (const fault of quotaFaults(flag, quotas)) input.fault(fault);
   return quotas;
