@@ -7,6 +7,7 @@
  */
 import type { Domain, DirectoryId, Incarnation, NodeId, RequestId } from './ids.js';
 import type { Revision } from './revision.js';
+import type { LimitsChange, SharedLimits } from './shared-limits.js';
 
 /** Names one lease; the pair is unique for ever. */
 export interface LeaseRef {
@@ -118,6 +119,11 @@ export interface ForceReleaseCall {
   /** 1–500 bytes. */
   readonly note: string;
 }
+/** Sets the replicated limits that `change` names, at least one, each in its range. */
+export interface ChangeLimitsCall {
+  readonly type: 'changeLimits';
+  readonly change: LimitsChange;
+}
 /** Hands leadership over; `to` undefined means the voter that is furthest ahead. */
 export interface TransferLeadershipCall {
   readonly type: 'transferLeadership';
@@ -142,7 +148,8 @@ export type ForwardableCall =
   | GetCall
   | ListCall
   | ForceReleaseCall
-  | TransferLeadershipCall;
+  | TransferLeadershipCall
+  | ChangeLimitsCall;
 /** Every call that a node takes. */
 export type Call = ForwardableCall | GetStatusCall | GetStateHashCall;
 
@@ -229,6 +236,12 @@ export interface ForceReleaseAnswer {
   readonly released: boolean;
   readonly currentToken: Revision;
 }
+/** The limits before the change, and from it on. */
+export interface ChangeLimitsAnswer {
+  readonly type: 'changeLimits';
+  readonly before: SharedLimits;
+  readonly after: SharedLimits;
+}
 /** Handed over. */
 export interface TransferLeadershipAnswer {
   readonly type: 'transferLeadership';
@@ -262,6 +275,8 @@ export interface GetStatusAnswer {
   readonly members: readonly MemberView[];
   /** What is wrong, one line each, with the next step. */
   readonly alarms: readonly string[];
+  /** In force at `appliedRevision`; undefined before the node has formed or joined, and from a server older than this field. */
+  readonly limits: SharedLimits | undefined;
 }
 /** A digest. */
 export interface GetStateHashAnswer {
@@ -281,6 +296,7 @@ export type Answer =
   | GetAnswer
   | ListAnswer
   | ForceReleaseAnswer
+  | ChangeLimitsAnswer
   | TransferLeadershipAnswer
   | GetStatusAnswer
   | GetStateHashAnswer;

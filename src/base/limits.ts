@@ -47,7 +47,7 @@ export const MAX_WAIT_MS = 86_400_000;
 /** Greatest cool-down. */
 export const MAX_COOL_DOWN_MS = 600_000;
 
-/** Waiters of one domain. Replicated, as are the next four: set by Genesis. */
+/** Waiters of one domain. Replicated, as are the next four: set by Genesis; `shared-limits.ts` has those that may change. */
 export const MAX_QUEUE = 1_000;
 /** Leases of one principal, together with its waiters. */
 export const MAX_LEASES_PER_PRINCIPAL = 1_000_000;

@@ -38,6 +38,11 @@ export const COMMANDS: readonly Entry[] = [
     about: 'end a lease whoever holds it',
     load: () => import('./commands/force-release.js'),
   },
+  {
+    name: 'limits',
+    about: 'show or set the limits that all nodes share',
+    load: () => import('./commands/limits.js'),
+  },
 ];
 
 const EXIT_CODES = `Exit codes: 0 done; 1 not granted, or the lease is not live; 2 wrong usage or configuration (one message lists every

@@ -309,6 +309,7 @@ function mayRepeat(call: Call): boolean {
     // A copy that comes late would act on what was done since, or tell the operator that it had no effect.
     case 'forceRelease':
     case 'transferLeadership':
+    case 'changeLimits':
       return false;
   }
 }

@@ -6,6 +6,7 @@ import { forgetOldest } from './change.js';
 import { checkpoint, endCoolDown, stopHolding, voidCheckpoints } from './clock.js';
 import type { Command } from './commands.js';
 import { endWait, expire, forceRelease, release, withdraw } from './finish.js';
+import { changeLimits } from './limits.js';
 import { finishedLease } from './lookup.js';
 import type { State } from './state.js';
 import type { Applied, Doing, Result } from './types.js';
@@ -51,6 +52,8 @@ function dispatch(state: State, term: number, command: Command, doing: Doing): R
       return release(state, command, doing);
     case 'forceRelease':
       return forceRelease(state, command, doing);
+    case 'limits':
+      return changeLimits(state, command);
     case 'expire':
       expire(state, command, term, doing);
       return undefined;

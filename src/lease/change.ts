@@ -7,12 +7,12 @@ import type { Domain, RequestId } from '../base/ids.js';
 import { at, shift } from './fifo.js';
 import { addName, removeName } from './names.js';
 import { dequeue, enqueue } from './queue.js';
-import { count, countName } from './quotas.js';
+import { count, countName, recountPrefixes } from './quotas.js';
 import { ended, evict, hold, remember, wait } from './requests.js';
 import { recordBytes } from './size.js';
 import { createSlots, setTaken } from './slots.js';
 import type { State } from './state.js';
-import type { Asked, CoolDown, CountingName, FinishedRequest, Lease, Waiter } from './types.js';
+import type { Asked, CoolDown, CountingName, FinishedRequest, Lease, StateLimits, Waiter } from './types.js';
 
 // The messages are built only when they are needed: these checks run for every entry.
 
@@ -146,6 +146,13 @@ export function beginCounting(state: State, counting: CountingName): void {
 /** Allows grants from here. */
 export function endHold(state: State): void {
   state.holding = false;
+  state.changes.bytes += recordBytes.summary;
+}
+
+/** Other limits are in force from here. What is held and waits stays, whatever it comes to: only what is new is refused. */
+export function setLimits(state: State, limits: StateLimits): void {
+  state.limits = limits;
+  recountPrefixes(state);
   state.changes.bytes += recordBytes.summary;
 }
 

@@ -5,6 +5,7 @@
 import type { Metadata } from '../base/api.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
+import type { ChangeableLimits } from './types.js';
 
 /** (domain, token). */
 export interface LeaseKey {
@@ -68,6 +69,8 @@ export type Command =
       Stamped)
   | ({ readonly type: 'release'; readonly owner: string } & LeaseKey & Passing & Stamped)
   | ({ readonly type: 'forceRelease'; readonly note: string; readonly by: string } & LeaseKey & Passing & Stamped)
+  /** Sets the limits that `change` names, and leaves the others: it is applied to what is in force then, not to what was seen. */
+  | { readonly type: 'limits'; readonly change: Partial<ChangeableLimits>; readonly by: string }
   /** Ends each lease whose version is unchanged, if the entry's term is `term`. */
   | ({ readonly type: 'expire'; readonly term: number; readonly leases: readonly LeaseEnd[] } & Stamped)
   /** Ends waits, and what was granted to them in between, if the entry's term is `term` (F7). */

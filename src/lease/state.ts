@@ -16,7 +16,8 @@ export interface State {
   /** The revision of the last entry applied. */
   revision: Revision;
   readonly history: History;
-  readonly limits: StateLimits;
+  /** Replaced as a whole: a cut may still hold the one before. */
+  limits: StateLimits;
   /** Grants are held back until EndHold (F14). */
   holding: boolean;
   /** By domain, or by slot. */
@@ -53,7 +54,8 @@ export interface Counts {
   /** Counting names by who began them. */
   readonly names: Map<string, number>;
   readonly principals: Map<string, Counted>;
-  readonly prefixes: ReadonlyMap<string, Counted>;
+  /** Replaced with the limits. */
+  prefixes: ReadonlyMap<string, Counted>;
 }
 
 /** What has changed since the last cut was taken. */

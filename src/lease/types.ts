@@ -5,6 +5,7 @@
 import type { EndedView, Metadata } from '../base/api.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
+import type { PrefixQuota } from '../base/shared-limits.js';
 
 /** The grant of one domain, or of one slot of a counting name, to one holder. Identified by (domain, token). */
 export interface Lease {
@@ -95,7 +96,7 @@ export interface FinishedRequest {
   readonly asked: Asked | undefined;
 }
 
-/** The limits that `apply` uses: state, set by Genesis. */
+/** The limits that `apply` uses: state, set by Genesis. An operator may change those of {@link ChangeableLimits}. */
 export interface StateLimits {
   /** Finished requests that are kept at least. */
   readonly finishedRequests: number;
@@ -117,17 +118,8 @@ export interface StateLimits {
   readonly prefixes: readonly PrefixQuota[];
 }
 
-/**
- * A quota for all domains and counting names that begin with `prefix`, as bytes, with their slots. Waiters do not count as
- * leases here: a hand-over takes the place of the lease before. The calls of waiters of a domain that came free while
- * nobody called for it may lead beyond the lease quota, by one for each such domain.
- */
-export interface PrefixQuota {
-  /** See `prefixFault`. */
-  readonly prefix: string;
-  readonly leases: number;
-  readonly waiters: number;
-}
+/** Those that the entry `limits` changes; the rest is fixed by Genesis. */
+export type ChangeableLimits = Pick<StateLimits, 'queue' | 'leasesPerPrincipal' | 'waitersPerPrincipal' | 'prefixes'>;
 
 /** What one entry did, for the caller that proposed it. */
 export type Result =
@@ -146,6 +138,8 @@ export type Result =
   | { readonly type: 'released'; readonly released: boolean; readonly ended: EndedView | undefined }
   | { readonly type: 'withdrawn' }
   | { readonly type: 'forceReleased'; readonly released: boolean; readonly currentToken: Revision }
+  /** What was in force before, and is from here. */
+  | { readonly type: 'limitsChanged'; readonly before: StateLimits; readonly after: StateLimits }
   /** Outcome of an internal command or a no-op: nobody waits for more than the fact that it is applied. */
   | { readonly type: 'done' };
 

@@ -17,6 +17,7 @@ import {
   TICK_MS,
 } from '../base/limits.js';
 import { type Revision, ZERO_REVISION } from '../base/revision.js';
+import { LIMIT_RANGES, PREFIX_COUNT_RULE, PREFIX_RULE } from '../base/shared-limits.js';
 import { parseAddress } from '../base/address.js';
 import type { NodeConfig } from './config.js';
 
@@ -70,8 +71,7 @@ const members = z
   .min(1, { error: 'must name at least one member, this node itself' })
   .max(7, { error: 'must name at most 7 members: more make every grant slower and nothing safer' });
 const prefix = z.custom<string>((value) => typeof value === 'string' && prefixFault(value) === undefined, {
-  error:
-    'must be the beginning of a domain: at most 255 bytes of [A-Za-z0-9._~:@+=-] with single slashes between segments',
+  error: PREFIX_RULE,
 });
 const prefixQuotas = z
   .array(
@@ -81,9 +81,8 @@ const prefixQuotas = z
     ),
     { error: 'must be a list of {"prefix": …, "leases": …, "waiters": …}' },
   )
-  .max(MAX_PREFIX_QUOTAS, {
-    error: `must have at most ${MAX_PREFIX_QUOTAS} prefixes: every lease is held against each`,
-  });
+  .max(MAX_PREFIX_QUOTAS, { error: PREFIX_COUNT_RULE });
+const limit = (name: keyof typeof LIMIT_RANGES) => integer(LIMIT_RANGES[name].least, LIMIT_RANGES[name].most);
 const nonEmpty = z.string({ error: 'must be a text' }).min(1, { error: 'must not be empty' });
 
 /** All settings; `NodeConfig` documents what each does. */
@@ -171,19 +170,19 @@ export const FIELDS: { readonly [K in keyof NodeConfig]: Field<NodeConfig[K]> } 
   },
   queueLimit: {
     kind: 'integer',
-    schema: integer(0, MAX_QUOTA),
+    schema: limit('queueLimit'),
     fallback: MAX_QUEUE,
     about: 'when forming: requests that may wait for one domain',
   },
   leasesPerPrincipal: {
     kind: 'integer',
-    schema: integer(1, MAX_QUOTA),
+    schema: limit('leasesPerPrincipal'),
     fallback: MAX_LEASES_PER_PRINCIPAL,
     about: 'when forming: leases that one principal (an address, or a certificate) may hold',
   },
   waitersPerPrincipal: {
     kind: 'integer',
-    schema: integer(0, MAX_QUOTA),
+    schema: limit('waitersPerPrincipal'),
     fallback: MAX_WAITERS_PER_PRINCIPAL,
     about: 'when forming: requests of one principal that may wait',
   },
@@ -203,7 +202,7 @@ export const FIELDS: { readonly [K in keyof NodeConfig]: Field<NodeConfig[K]> } 
     kind: 'boolean',
     schema: boolean,
     fallback: false,
-    about: 'write an audit line for each grant, too; for losses and forced releases there always is one',
+    about: 'write an audit line for each grant, too; for losses, forced releases and limits there always is one',
   },
   auditReleases: {
     kind: 'boolean',

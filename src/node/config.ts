@@ -1,7 +1,7 @@
 /** The settings of a node. `load-config.ts` reads them, `config-fields.ts` says what each may be. */
 import type { NodeId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
-import type { PrefixQuota } from '../lease/types.js';
+import type { PrefixQuota } from '../base/shared-limits.js';
 import type { LogLevel } from './log.js';
 
 /** An initial member as every member's configuration names it. */
@@ -47,7 +47,8 @@ export interface NodeConfig {
   readonly defaultTtlMs: number;
   /**
    * When forming: requests that may wait for one domain, 0–1 000 000 000; the first of the limits that all members share.
-   * Later it changes nothing, and a member that has others than the cluster says so. Default 1 000.
+   * Later it changes nothing (an operator does, by `fencepost limits set`), and a member that has others than the cluster
+   * says so. Default 1 000.
    */
   readonly queueLimit: number;
   /** When forming: leases that one principal may hold, 1–1 000 000 000. Default 1 000 000. */

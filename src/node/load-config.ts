@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isLoopback, parseAddress } from '../base/address.js';
+import { repeatedPrefixes } from '../base/shared-limits.js';
 import { environmentName, type Field, FIELD_NAMES, FIELDS, flagName, readText } from './config-fields.js';
 import type { NodeConfig } from './config.js';
 import { UsageFaults } from './usage-faults.js';
@@ -148,9 +149,7 @@ function checkRelations(valid: Valid, faults: string[]): void {
     );
   checkMembers(valid, faults);
   checkListeners(valid, faults);
-  const prefixes = (valid.prefixQuotas ?? []).map(({ prefix }) => prefix);
-  for (const prefix of new Set(prefixes.filter((each, at) => prefixes.indexOf(each) !== at)))
-    faults.push(`prefixQuotas names ${prefix} twice`);
+  for (const prefix of repeatedPrefixes(valid.prefixQuotas ?? [])) faults.push(`prefixQuotas names ${prefix} twice`);
 }
 
 function checkMembers({ members, nodeId }: Valid, faults: string[]): void {

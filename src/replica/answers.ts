@@ -8,6 +8,7 @@ import { leaseOf, queueOf } from '../lease/lookup.js';
 import type { Lease, Result } from '../lease/types.js';
 import { letGo } from './attachments.js';
 import { coolDownLeftMs } from './cooling.js';
+import { sharedLimits } from './limits.js';
 import { whenAnswerable } from './renewal.js';
 import { failed, originKey } from './state.js';
 import type { Context, Leadership, Served } from './state.js';
@@ -92,6 +93,11 @@ export function answerResult(
     case 'forceReleased':
       answer(context, served, { type: 'forceRelease', released: result.released, currentToken: result.currentToken });
       return;
+    case 'limitsChanged': {
+      const { before, after } = result;
+      answer(context, served, { type: 'changeLimits', before: sharedLimits(before), after: sharedLimits(after) });
+      return;
+    }
     case 'done':
       assert(false, 'an internal command has no caller');
   }

@@ -11,6 +11,7 @@ import { leaderTtl, startTiming, stopTiming } from './clock.js';
 import { entryApplied, resetCuts } from './cuts.js';
 import { settleCoolDowns } from './cooling.js';
 import { becomeReady } from './leading.js';
+import { tellOfLimits } from './limits.js';
 import { answerEntry } from './serving.js';
 import { log } from './state.js';
 import type { Context, Leadership, PendingEntry } from './state.js';
@@ -36,7 +37,9 @@ export function restore(context: Context, meta: SnapshotMeta): void {
   assert(meta.index > context.applied, `snapshot at ${meta.index} is behind the applied ${context.applied}`);
   context.incoming = undefined;
   const revision = revisionAt(genesis.history, meta.index);
+  const before = context.lease.limits;
   context.lease = createState(incoming.summary, genesis.history, revision, incoming.records);
+  tellOfLimits(context, before);
   context.applied = meta.index;
   context.appliedTerm = meta.term;
   resetCuts(context, meta);
@@ -58,6 +61,7 @@ function applyEntry(context: Context, entry: Entry): void {
   context.appliedTerm = entry.term;
   entryApplied(context, entry);
   noteChanges(context, revision, applied);
+  if (applied.result.type === 'limitsChanged') tellOfLimits(context, applied.result.before);
   newLeaderApplied(context, entry.term);
   if (leadership === undefined) return;
   if (leadership.ready !== undefined) settle(context, leadership, applied, pending, entry.index);

@@ -20,7 +20,7 @@ import type { Context } from './state.js';
 import type { CallResult } from './types.js';
 import { deadlineOf } from './clock.js';
 import { coolDownLeftMs } from './cooling.js';
-import { limitsAlarm } from './limits.js';
+import { limitsAlarm, sharedLimits } from './limits.js';
 import { leaseState, leaseView, waiterView } from './views.js';
 
 /** The answer, or undefined when the call has to go to the leader. */
@@ -54,6 +54,7 @@ function answerFor(context: Context, call: Call): Answer | undefined {
     case 'withdraw':
     case 'forceRelease':
     case 'transferLeadership':
+    case 'changeLimits':
       return undefined;
   }
 }
@@ -106,6 +107,7 @@ function status(context: Context): GetStatusAnswer {
     appliedRevision: revisionAt(history, context.applied),
     members: members(context),
     alarms: [...context.alarms.values(), ...holdAlarm(context), ...otherLimits(context)],
+    limits: sharedLimits(context.lease.limits),
   };
 }
 

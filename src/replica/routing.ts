@@ -28,6 +28,9 @@ const RETRY_FORWARD_MS = 20;
  */
 const HOLD_MARGIN = 0.4;
 
+/** Not repeated by a node: what an operator is not sure of is looked at first. */
+const OPERATORS_CALLS: ReadonlySet<Call['type']> = new Set(['forceRelease', 'transferLeadership', 'changeLimits']);
+
 /** A client's call arrived. */
 export function takeCall(context: Context, event: Extract<Event, { type: 'call' }>): void {
   const { id, principal, timeoutMs, call } = event;
@@ -174,7 +177,7 @@ export function forwardLost(context: Context, node: NodeId): void {
 function takeBack(context: Context, entry: EntryCall, outcome: Failure['outcome'], notBefore: number): void {
   assert(entry.at.type !== 'held', `call ${entry.id} is taken back while held`);
   if (outcome === 'unknown') entry.attempted = true;
-  if (entry.call.type === 'forceRelease' || entry.call.type === 'transferLeadership') {
+  if (OPERATORS_CALLS.has(entry.call.type)) {
     finish(context, entry.id);
     fail(
       context,

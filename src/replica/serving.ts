@@ -15,6 +15,7 @@ import { leaseState } from './views.js';
 import { answer, answerGranted, answerResult, refuse, refuseReuse } from './answers.js';
 import { timedOf } from './clock.js';
 import { diskIsLow } from './disk.js';
+import { stateChange } from './limits.js';
 import { domainAnswer, listAnswer } from './local.js';
 import { passedOver } from './passing.js';
 import { acquireBytes, acquireCommand, ownerOf, tryPropose } from './proposing.js';
@@ -88,6 +89,11 @@ function start(context: Context, leadership: Leadership, served: Served): void {
         by,
         ...freeing(context, leadership, domain),
       } as const;
+      propose(context, leadership, command, served);
+      return;
+    }
+    case 'changeLimits': {
+      const command = { type: 'limits', change: stateChange(call.change), by: served.principal.name } as const;
       propose(context, leadership, command, served);
       return;
     }

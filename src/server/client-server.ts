@@ -61,6 +61,7 @@ export function createClientServer(
     GetStatus: handler,
     TransferLeadership: handler,
     ForceRelease: handler,
+    ChangeLimits: handler,
     GetStateHash: handler,
   });
   const health = new HealthImplementation({ [ALWAYS]: 'SERVING' });

@@ -142,6 +142,7 @@ function answerUnformed(context: HandlerContext, call: Call, respond: Respond): 
     appliedRevision: ZERO_REVISION,
     members: [],
     alarms: context.waitingFor(),
+    limits: undefined,
   };
   respond(null, { header, answer, version: context.version });
 }

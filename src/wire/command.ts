@@ -25,6 +25,7 @@ import { metadataFields, readMetadata } from './metadata.js';
 import { uint32, uint64 } from './numbers.js';
 import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
 import type { Fields } from './proto.js';
+import { limitsChangeFields, readLimitsChange } from './state-limits.js';
 
 const COMMAND = messageType('Command');
 
@@ -76,6 +77,8 @@ export function decodeCommand(bytes: Uint8Array): Command {
         by: text(body, 'by', what),
         ...readFreeing(body, what),
       };
+    case 'limits':
+      return { type, change: readLimitsChange(part(body, 'change', what), what), by: text(body, 'by', what) };
     case 'expire':
       return {
         type,
@@ -161,6 +164,8 @@ function bodyOf(command: Command): Fields {
         by: wellFormed(command.by, 'by'),
         ...freeingOf(command),
       };
+    case 'limits':
+      return { change: limitsChangeFields(command.change), by: wellFormed(command.by, 'by') };
     case 'expire':
       return {
         term: uint64(command.term, 'term'),

@@ -44,6 +44,7 @@ export const FORWARDED_METHODS: Names<ForwardableCall['type']> = [
   'forceRelease',
   'transferLeadership',
   'list',
+  'changeLimits',
 ];
 /** In the order of their numbers on the wire. */
 export const FAILURE_OUTCOMES: Names<Outcome> = ['not-done', 'unknown'];

@@ -7,7 +7,7 @@ import { checkFormat, incarnation, integer, name, part, parts, positive, text, w
 import { uint64 } from './numbers.js';
 import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
 import type { Fields } from './proto.js';
-import { limitsFields, readLimits } from './summary.js';
+import { limitsFields, readLimits } from './state-limits.js';
 
 const GENESIS = messageType('Genesis');
 

@@ -115,6 +115,8 @@ export function responseOf({ header: of, answer, version }: PublicResponse): Wir
       const currentToken = BigInt(answer.currentToken);
       return { type: answer.type, message: { released: answer.released, currentToken } };
     }
+    case 'changeLimits':
+      return { type: answer.type, message: { before: answer.before, after: answer.after } };
     case 'transferLeadership':
       return { type: answer.type, message: { leaderId: answer.leader } };
     case 'getStatus':
@@ -135,6 +137,7 @@ export function responseOf({ header: of, answer, version }: PublicResponse): Wir
           members: answer.members.map(wireMember),
           alarms: answer.alarms,
           version,
+          limits: answer.limits ?? null,
         },
       };
     case 'getStateHash': {

@@ -27,6 +27,7 @@ const METHODS = {
   getStatus: ['ClusterService', 'GetStatus'],
   transferLeadership: ['ClusterService', 'TransferLeadership'],
   forceRelease: ['ClusterService', 'ForceRelease'],
+  changeLimits: ['ClusterService', 'ChangeLimits'],
   getStateHash: ['ClusterService', 'GetStateHash'],
 } as const satisfies Record<CallType, readonly [service: string, method: string]>;
 

@@ -19,10 +19,13 @@ import {
 } from '../base/limits.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
+import { LIMIT_NAMES, LIMIT_RANGES, quotaFaults } from '../base/shared-limits.js';
+import type { LimitsChange } from '../base/shared-limits.js';
 import { utf8Length } from '../base/utf8.js';
 import type {
   RequestMessages,
   WireAcquireRequest,
+  WireChangeLimitsRequest,
   WireEnum,
   WireForceReleaseRequest,
   WireInt64,
@@ -47,8 +50,8 @@ export type ParsedCall = Exclude<Call, AcquireCall> | ParsedAcquire;
 /** The call, or everything that is wrong with it. */
 export type Parsed = { readonly ok: ParsedCall } | { readonly faults: readonly string[] };
 
-/** Faults of single leases of a Renew that are listed; more are counted. */
-const MAX_LISTED_LEASES = 20;
+/** Faults of one list that are listed; more are counted. */
+const MAX_LISTED = 20;
 const REPLACEMENT = '\ufffd';
 
 /** Checks every field of a request against its limits. */
@@ -94,6 +97,8 @@ function callOf(request: ReadableRequest, limits: TtlLimits, faults: string[]): 
       return list(request.message, faults);
     case 'forceRelease':
       return forceRelease(request.message, faults);
+    case 'changeLimits':
+      return { type: request.type, change: limitsChange(request.message, faults) };
     case 'transferLeadership':
       return { type: request.type, to: member(request.message.toNodeId, faults) };
     case 'getStatus':
@@ -136,8 +141,7 @@ function leases(message: WireRenewRequest, faults: string[]): readonly LeaseRef[
   }
   const found: string[] = [];
   const refs = message.leases.map((ref, at) => lease(`leases[${at}]`, ref, found));
-  faults.push(...found.slice(0, MAX_LISTED_LEASES));
-  if (found.length > MAX_LISTED_LEASES) faults.push(`leases: ${found.length - MAX_LISTED_LEASES} more faults`);
+  pushSome('leases', found, faults);
   return refs;
 }
 
@@ -163,6 +167,39 @@ function forceRelease(message: WireForceReleaseRequest, faults: string[]): Parse
     token: token('token', message.token, faults),
     note: sized('note', message.note, MAX_NOTE_BYTES, faults),
   };
+}
+
+/** At least one limit, each in its range. */
+function limitsChange(message: WireChangeLimitsRequest, faults: string[]): LimitsChange {
+  const change: { -readonly [K in keyof LimitsChange]: LimitsChange[K] } = {};
+  for (const name of LIMIT_NAMES) {
+    const value = message[name];
+    if (value === undefined) continue;
+    const { least, most } = LIMIT_RANGES[name];
+    if (value < least || value > most) {
+      faults.push(`${wireName(name)} is ${value}; it must be from ${least} to ${most}`);
+    }
+    change[name] = value;
+  }
+  if (message.prefixQuotas !== null) {
+    change.prefixQuotas = message.prefixQuotas.quotas;
+    pushSome('prefix_quotas.quotas', quotaFaults('prefix_quotas.quotas', change.prefixQuotas), faults);
+  }
+  if (Object.keys(change).length === 0) {
+    faults.push(`no limit is given: set at least one of ${[...LIMIT_NAMES, 'prefixQuotas'].map(wireName).join(', ')}`);
+  }
+  return change;
+}
+
+/** Adds the first faults of a list, and how many more it has. */
+function pushSome(field: string, found: readonly string[], faults: string[]): void {
+  faults.push(...found.slice(0, MAX_LISTED));
+  if (found.length > MAX_LISTED) faults.push(`${field}: ${found.length - MAX_LISTED} more faults`);
+}
+
+/** `queueLimit` → `queue_limit`. */
+function wireName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function lease(field: string, ref: WireLeaseRef | null, faults: string[]): LeaseRef {

@@ -24,6 +24,7 @@ import { isHexId, isNodeId, parseRequestId } from '../base/ids.js';
 import type { DirectoryId, Domain, Incarnation, NodeId } from '../base/ids.js';
 import { ZERO_REVISION } from '../base/revision.js';
 import type { Revision } from '../base/revision.js';
+import type { SharedLimits } from '../base/shared-limits.js';
 import { END_REASONS, NOT_GRANTED_REASONS, ROLES } from './public-answer.js';
 import type { PublicResponse } from './public-answer.js';
 import type {
@@ -36,6 +37,7 @@ import type {
   WireInt64,
   WireLease,
   WireLeaseRef,
+  WireLimits,
   WireLive,
   WireMember,
   WireResponse,
@@ -90,6 +92,10 @@ function readAnswer(response: Exclude<WireResponse, { readonly type: 'getStatus'
     case 'forceRelease': {
       const { released, currentToken } = response.message;
       return { type: response.type, released, currentToken: revision('currentToken', currentToken) };
+    }
+    case 'changeLimits': {
+      const { before, after } = response.message;
+      return { type: response.type, before: readLimits('before', before), after: readLimits('after', after) };
     }
     case 'transferLeadership':
       return { type: response.type, leader: node('leaderId', response.message.leaderId) };
@@ -220,9 +226,16 @@ function readStatus(message: WireGetStatusResponse): PublicResponse {
       appliedRevision,
       members: message.members.map(readMember),
       alarms: message.alarms,
+      limits: message.limits === null ? undefined : readLimits('limits', message.limits),
     },
     version: message.version,
   };
+}
+
+function readLimits(field: string, limits: WireLimits | null): SharedLimits {
+  if (limits === null) throw new UnexpectedResponse(field, 'is missing');
+  const { queueLimit, leasesPerPrincipal, waitersPerPrincipal, prefixQuotas } = limits;
+  return { queueLimit, leasesPerPrincipal, waitersPerPrincipal, prefixQuotas };
 }
 
 function readMember(member: WireMember): MemberView {

@@ -38,6 +38,11 @@ export function requestOf(call: Call): WireRequest {
       return { type: call.type, message: { domain: call.domain, token: BigInt(call.token), note: call.note } };
     case 'transferLeadership':
       return { type: call.type, message: { toNodeId: call.to ?? '' } };
+    case 'changeLimits': {
+      const { prefixQuotas, ...numbers } = call.change;
+      const quotas = prefixQuotas === undefined ? null : { quotas: prefixQuotas };
+      return { type: call.type, message: { ...numbers, prefixQuotas: quotas } };
+    }
     case 'getStatus':
     case 'getStateHash':
       return { type: call.type, message: {} };

@@ -69,6 +69,23 @@ export interface WireForceReleaseRequest {
 export interface WireTransferLeadershipRequest {
   readonly toNodeId: string;
 }
+/** PrefixQuota. */
+export interface WirePrefixQuota {
+  readonly prefix: string;
+  readonly leases: number;
+  readonly waiters: number;
+}
+/** PrefixQuotas. */
+export interface WirePrefixQuotas {
+  readonly quotas: readonly WirePrefixQuota[];
+}
+/** ChangeLimitsRequest. */
+export interface WireChangeLimitsRequest {
+  readonly queueLimit?: number;
+  readonly leasesPerPrincipal?: number;
+  readonly waitersPerPrincipal?: number;
+  readonly prefixQuotas: WirePrefixQuotas | null;
+}
 /** GetStatusRequest, GetStateHashRequest and WatchProgress. */
 export type WireEmpty = Readonly<Record<string, never>>;
 
@@ -83,6 +100,7 @@ export interface RequestMessages {
   readonly list: WireListRequest;
   readonly forceRelease: WireForceReleaseRequest;
   readonly transferLeadership: WireTransferLeadershipRequest;
+  readonly changeLimits: WireChangeLimitsRequest;
   readonly getStatus: WireEmpty;
   readonly getStateHash: WireEmpty;
 }
@@ -235,6 +253,18 @@ export interface WireForceReleaseResponse {
 export interface WireTransferLeadershipResponse {
   readonly leaderId: string;
 }
+/** Limits. */
+export interface WireLimits {
+  readonly queueLimit: number;
+  readonly leasesPerPrincipal: number;
+  readonly waitersPerPrincipal: number;
+  readonly prefixQuotas: readonly WirePrefixQuota[];
+}
+/** ChangeLimitsResponse. */
+export interface WireChangeLimitsResponse {
+  readonly before: WireLimits | null;
+  readonly after: WireLimits | null;
+}
 /** Member. */
 export interface WireMember {
   readonly nodeId: string;
@@ -260,6 +290,7 @@ export interface WireGetStatusResponse {
   readonly members: readonly WireMember[];
   readonly alarms: readonly string[];
   readonly version: string;
+  readonly limits: WireLimits | null;
 }
 /** GetStateHashResponse. */
 export interface WireGetStateHashResponse {
@@ -279,6 +310,7 @@ export interface ResponseMessages {
   readonly list: WireListResponse;
   readonly forceRelease: WireForceReleaseResponse;
   readonly transferLeadership: WireTransferLeadershipResponse;
+  readonly changeLimits: WireChangeLimitsResponse;
   readonly getStatus: WireGetStatusResponse;
   readonly getStateHash: WireGetStateHashResponse;
 }

@@ -44,6 +44,7 @@ export const CLUSTER_SERVICE = {
   GetStatus: method('getStatus'),
   TransferLeadership: method('transferLeadership'),
   ForceRelease: method('forceRelease'),
+  ChangeLimits: method('changeLimits'),
   GetStateHash: method('getStateHash'),
 } as const;
 
@@ -59,6 +60,7 @@ export const METHOD_OF: Readonly<Record<CallType, PublicMethod>> = {
   getStatus: CLUSTER_SERVICE.GetStatus,
   transferLeadership: CLUSTER_SERVICE.TransferLeadership,
   forceRelease: CLUSTER_SERVICE.ForceRelease,
+  changeLimits: CLUSTER_SERVICE.ChangeLimits,
   getStateHash: CLUSTER_SERVICE.GetStateHash,
 };
 

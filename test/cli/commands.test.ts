@@ -228,6 +228,7 @@ describe('status', () => {
     appliedRevision: 4 as Revision,
     members: [],
     alarms: [],
+    limits: undefined,
     ...more,
   });
   const replies: Replies = (_, endpoint) => {

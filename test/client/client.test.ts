@@ -239,6 +239,7 @@ describe('plain calls', () => {
             appliedRevision: BASE as Revision,
             members: [],
             alarms: [],
+            limits: undefined,
           });
     const status = await within(time, 100, client.status());
     // Tokens and revisions are shown as bigint everywhere.

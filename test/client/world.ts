@@ -219,6 +219,7 @@ export function generous(): (arrived: { readonly call: Call }) => Reply {
       case 'list':
       case 'forceRelease':
       case 'transferLeadership':
+      case 'changeLimits':
       case 'getStatus':
       case 'getStateHash':
         return refused('INTERNAL');

@@ -178,8 +178,8 @@ function leaseKey({ domain, token }: Lease): string {
 
 function compareState(state: State, model: Model): void {
   expect(contents(allRecords(state))).toEqual(inOrder(model));
-  const { limits } = summary(options(false));
-  expect(summaryOf(state)).toEqual({ forgotten: model.forgotten, holding: model.holding, limits });
+  const { forgotten, holding, limits } = model;
+  expect(summaryOf(state)).toEqual({ forgotten, holding, limits });
   const shown = [...model.leases, ...model.waiters, ...model.coolDowns].map(({ domain }) => domain);
   expect(listNames(state, '', '', shown.length + 1)).toEqual([...new Set(shown)].sort());
   for (const waiter of model.waiters) {

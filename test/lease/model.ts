@@ -34,7 +34,7 @@ export class Model {
   holding: boolean;
   revision = BASE;
   readonly everGranted: Lease[] = [];
-  private readonly limits: StateLimits;
+  limits: StateLimits;
 
   constructor({ holding, limits }: StateSummary) {
     this.holding = holding;
@@ -59,6 +59,11 @@ export class Model {
         return this.release(command);
       case 'forceRelease':
         return this.forceRelease(command);
+      case 'limits': {
+        const before = this.limits;
+        this.limits = { ...before, ...command.change };
+        return { type: 'limitsChanged', before, after: this.limits };
+      }
       case 'expire':
         this.expire(command);
         return DONE;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Domain, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
 import type { Command } from '../../src/lease/commands.js';
-import type { CoolDown, Lease, StateLimits } from '../../src/lease/types.js';
+import type { ChangeableLimits, CoolDown, Lease, StateLimits } from '../../src/lease/types.js';
 import { domain, id, rev } from './kit.js';
 import type { Model } from './model.js';
 
@@ -59,6 +59,7 @@ export type Operation =
   | { readonly type: 'endWait'; readonly picks: readonly RequestPick[]; readonly term: number }
   | { readonly type: 'endCoolDown'; readonly picks: readonly LeasePick[]; readonly term: number }
   | { readonly type: 'endHold'; readonly term: number }
+  | { readonly type: 'limits'; readonly change: Partial<ChangeableLimits> }
   | { readonly type: 'noop' };
 
 const REQUESTS = 32;
@@ -86,6 +87,20 @@ const requestPick: fc.Arbitrary<RequestPick> = fc.record({
 const leasePicks = fc.array(leasePick, { maxLength: 6, size: 'max' });
 const owner = mostlyZero(OWNERS.length);
 const term = mostlyZero(2);
+
+/** Above and below what there is. */
+const limitsChange: fc.Arbitrary<Partial<ChangeableLimits>> = fc.record(
+  {
+    queue: pool(5),
+    leasesPerPrincipal: fc.integer({ min: 1, max: 8 }),
+    waitersPerPrincipal: pool(6),
+    prefixes: fc.uniqueArray(
+      fc.record({ prefix: fc.constantFrom('d/3', 'd/', 'd/2', '', 'e'), leases: pool(9), waiters: pool(7) }),
+      { selector: ({ prefix }) => prefix, maxLength: 3 },
+    ),
+  },
+  { requiredKeys: [] },
+);
 
 export const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
@@ -133,6 +148,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('endCoolDown' as const), picks: leasePicks, term }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('endHold' as const), term }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('limits' as const), change: limitsChange }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('noop' as const) }) },
 );
 
@@ -181,6 +197,8 @@ export function commandOf(operation: Operation, model: Model): Command | undefin
       };
     case 'void':
       return { type: 'void', leases: operation.picks.map((one) => leaseOf(one, model)) };
+    case 'limits':
+      return { type: 'limits', change: operation.change, by: 'ann' };
     case 'endHold':
       return { type: 'endHold', term: operation.term };
   }

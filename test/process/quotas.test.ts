@@ -61,7 +61,8 @@ it('Genesis takes them; all members apply them, after a restart too, and one tha
   await check();
   const alarm =
     'this node is configured with other limits than the cluster has, which count: queueLimit 7, not 1; ' +
-    'prefixQuotas none, not small/=1/0. Correct its configuration';
+    'prefixQuotas none, not small/=1/0. ' +
+    "Correct its configuration, or the cluster's limits by fencepost limits set";
   await until('a log line', () => first.log.includes(alarm));
   expect((await cluster.status(first)).alarms).toEqual([alarm]);
   for (const other of cluster.others(first)) expect((await cluster.status(other)).alarms).toEqual([]);

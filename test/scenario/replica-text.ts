@@ -46,6 +46,7 @@ export function outcomeText(result: CallResult, base: number): string {
     case 'withdraw':
     case 'forceRelease':
     case 'transferLeadership':
+    case 'changeLimits':
     case 'getStatus':
     case 'getStateHash':
       return 'done';

@@ -25,7 +25,7 @@ import { domainAnswer } from '../support/answers.js';
 afterEach(endAll);
 
 /** Answers of the cluster service that carry no header. */
-const BARE = new Set<CallType>(['forceRelease', 'transferLeadership', 'getStateHash']);
+const BARE = new Set<CallType>(['forceRelease', 'transferLeadership', 'changeLimits', 'getStateHash']);
 
 describe('a call', () => {
   it.each(Object.values(CALLS))('$type reaches the replica as the client made it', async (call) => {

@@ -6,6 +6,7 @@ import { service as HEALTH } from 'grpc-health-check';
 import type { Answer, Call, EndedView, Header, LeaseView } from '../../src/base/api.js';
 import type { DirectoryId, Domain, Incarnation, NodeId, RequestId } from '../../src/base/ids.js';
 import type { Revision } from '../../src/base/revision.js';
+import type { SharedLimits } from '../../src/base/shared-limits.js';
 import type { Event } from '../../src/replica/types.js';
 import { CallTable } from '../../src/server/call-table.js';
 import { WatchTable } from '../../src/server/watch-table.js';
@@ -53,6 +54,13 @@ export const ENDED: EndedView = {
   currentToken: (TOKEN + 5) as Revision,
 };
 
+export const SHARED_LIMITS: SharedLimits = {
+  queueLimit: 1_000,
+  leasesPerPrincipal: 1_000_000_000,
+  waitersPerPrincipal: 5,
+  prefixQuotas: [{ prefix: 'orders/', leases: 3, waiters: 0 }],
+};
+
 /** One call of every kind. */
 export const CALLS = {
   acquire: {
@@ -76,6 +84,7 @@ export const CALLS = {
   getStatus: { type: 'getStatus' },
   transferLeadership: { type: 'transferLeadership', to: 'n3' as NodeId },
   forceRelease: { type: 'forceRelease', domain: DOMAIN, token: TOKEN, note: 'hängt' },
+  changeLimits: { type: 'changeLimits', change: { queueLimit: 0, prefixQuotas: [] } },
   getStateHash: { type: 'getStateHash' },
 } as const satisfies { readonly [T in CallType]: Extract<Call, { readonly type: T }> };
 
@@ -126,6 +135,7 @@ export const ANSWERS: readonly Answer[] = [
   { type: 'forceRelease', released: true, currentToken: 0 as Revision },
   { type: 'forceRelease', released: false, currentToken: TOKEN },
   { type: 'transferLeadership', leader: 'n3' as NodeId },
+  { type: 'changeLimits', before: SHARED_LIMITS, after: { ...SHARED_LIMITS, queueLimit: 0, prefixQuotas: [] } },
   {
     type: 'getStatus',
     node: 'n1' as NodeId,
@@ -148,6 +158,7 @@ export const ANSWERS: readonly Answer[] = [
       },
     ],
     alarms: ['the clock is wrong: set it'],
+    limits: SHARED_LIMITS,
   },
   { type: 'getStateHash', node: 'n1' as NodeId, revision: TOKEN, hash: '0123456789abcdef' },
 ];

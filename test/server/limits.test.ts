@@ -129,6 +129,11 @@ describe('a request outside the limits', () => {
       ],
     ],
     [
+      'ChangeLimits',
+      () => refused('changeLimits', { queueLimit: 1_000_000_001, leasesPerPrincipal: 0, prefixQuotas: null }),
+      ['queue_limit is 1000000001; it must be from 0', 'leases_per_principal is 0; it must be from 1'],
+    ],
+    [
       'TransferLeadership',
       () => refused('transferLeadership', { toNodeId: 'a b' }),
       ['to_node_id must be 1 to 63 characters'],

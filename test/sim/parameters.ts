@@ -56,6 +56,8 @@ export interface ClientParameters {
   readonly naps: number;
   /** Messages that are on their way to a watcher before the node waits for it to read. */
   readonly window: number;
+  /** Mean milliseconds between two changes of the limits by an operator; 0 for none. */
+  readonly limitsEveryMs: number;
 }
 
 /** Everything that a run is. */
@@ -123,7 +125,7 @@ export function drawParameters(seed: number): Parameters {
       stepMs: [0.01, skewed(random, 0.05, 2)],
       trialEvery: skewedInt(random, 20, 300),
     },
-    clients,
+    clients: { ...clients, limitsEveryMs: drawLimitsEvery(stream(seed, 'limits operator'), clients.ttlMs[0]) },
     limits: drawLimits(stream(seed, 'limits')),
     holdMs: chance(random, 100) ? nextInt(random, 100, 2_000) : 0,
     turnMs: chance(random, 400) ? skewed(random, 0.1, replica.tickMs) : 0,
@@ -223,7 +225,7 @@ function drawNetwork(
 function drawClients(
   random: Random,
   { electionMaxMs }: Pick<ReplicaParameters, 'electionMaxMs'>,
-): Omit<ClientParameters, keyof Watchers> {
+): Omit<ClientParameters, keyof Watchers | 'limitsEveryMs'> {
   const least = 3 * electionMaxMs;
   const domains = weighted(random, [
     [1, 1],
@@ -288,6 +290,11 @@ function drawLimits(random: Random): StateLimits {
     countingNames: nextInt(random, 0, 4),
     prefixes: [{ prefix: 'd1', leases: nextInt(random, 1, 4), waiters: nextInt(random, 0, 3) }],
   };
+}
+
+/** In some runs an operator changes them, a few times to some ten times in each. */
+function drawLimitsEvery(random: Random, leastTtlMs: number): number {
+  return chance(random, 120) ? skewed(random, leastTtlMs / 10, leastTtlMs / 2) : 0;
 }
 
 /** Mostly close together; now and then too far apart to form. */

@@ -24,6 +24,7 @@ import { createReference } from './reference/relation.js';
 import type { RunOptions, RunResult } from './result.js';
 import { Resource } from './resource.js';
 import { FormingJudge } from './safety/forming.js';
+import { countLimits } from './safety/limit-paths.js';
 import { Paths } from './safety/paths.js';
 import { countWaiting } from './safety/waiting-paths.js';
 import { Safety } from './safety/safety.js';
@@ -76,8 +77,11 @@ export class World {
         this.#watches.referenceEnded();
         this.#fail('relation', fault);
       },
-      (command, state, incarnation) => {
-        if (command !== undefined) countWaiting(command, state, this.coverage);
+      (command, state, outcome, incarnation) => {
+        if (command !== undefined) {
+          countWaiting(command, state, this.coverage);
+          countLimits(command, state, outcome, parameters.limits, this.coverage);
+        }
         this.#watches.applied(incarnation, state);
       },
     );

@@ -5,6 +5,7 @@ import type { BootId, DirectoryId, Domain, Incarnation, NodeId, RequestId } from
 import type { Revision } from '../../src/base/revision.js';
 import type { Command } from '../../src/lease/commands.js';
 import type {
+  ChangeableLimits,
   CoolDown,
   CountingName,
   FinishedRequest,
@@ -100,6 +101,20 @@ const entryBody: fc.Arbitrary<Omit<Entry, 'index'>> = fc.oneof(
 export const entriesFrom = (first: number): fc.Arbitrary<readonly Entry[]> =>
   fc.array(entryBody, { maxLength: 5 }).map((bodies) => bodies.map((body, at) => ({ index: first + at, ...body })));
 
+const quotas = fc.array(fc.record({ prefix: text, leases: uint32, waiters: uint32 }), { maxLength: 3 });
+const limits: fc.Arbitrary<StateLimits> = fc.record({
+  finishedRequests: uint32,
+  queue: uint32,
+  leasesPerPrincipal: uint32,
+  waitersPerPrincipal: uint32,
+  countingNames: uint32,
+  prefixes: quotas,
+});
+const limitsChange: fc.Arbitrary<Partial<ChangeableLimits>> = fc.record(
+  { queue: uint32, leasesPerPrincipal: uint32, waitersPerPrincipal: uint32, prefixes: quotas },
+  { requiredKeys: [] },
+);
+
 const key = { domain: leasedDomain, token };
 const passing = { detached: fc.array(requestId, { maxLength: 3 }) };
 const freeing = { ...passing, atUnixMs: count };
@@ -150,6 +165,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   }),
   fc.record({ type: fc.constant('void' as const), leases: fc.array(fc.record(key), { maxLength: 4 }) }),
   fc.record({ type: fc.constant('endHold' as const), term: count }),
+  fc.record({ type: fc.constant('limits' as const), change: limitsChange, by: text }),
 );
 
 export const lease: fc.Arbitrary<Lease> = fc.record({
@@ -197,14 +213,6 @@ export const stateRecord: fc.Arbitrary<StateRecord> = fc.oneof(
     return { type: 'finished' as const, lastRevision: last.finishedAt, requests: sorted };
   }),
 );
-const limits: fc.Arbitrary<StateLimits> = fc.record({
-  finishedRequests: uint32,
-  queue: uint32,
-  leasesPerPrincipal: uint32,
-  waitersPerPrincipal: uint32,
-  countingNames: uint32,
-  prefixes: fc.array(fc.record({ prefix: text, leases: uint32, waiters: uint32 }), { maxLength: 3 }),
-});
 export const summary: fc.Arbitrary<StateSummary> = fc.record({ forgotten: revision, holding: fc.boolean(), limits });
 
 export const genesis: fc.Arbitrary<Genesis> = fc.record({

@@ -5,7 +5,8 @@ import { MAX_SLOTS } from '../../src/base/domain.js';
 import type { Domain } from '../../src/base/ids.js';
 import { ERRORS } from '../../src/base/errors.js';
 import type { Failure, Reason } from '../../src/base/errors.js';
-import { MAX_COOL_DOWN_MS, MAX_PAGE_SIZE, MAX_WAIT_MS } from '../../src/base/limits.js';
+import { MAX_COOL_DOWN_MS, MAX_PAGE_SIZE, MAX_QUOTA, MAX_WAIT_MS } from '../../src/base/limits.js';
+import type { SharedLimits } from '../../src/base/shared-limits.js';
 import { utf8Length } from '../../src/base/utf8.js';
 import * as any from './arbitraries.js';
 
@@ -31,6 +32,18 @@ const acquireOf = (more: {
     ...more,
   });
 
+const quota = fc.integer({ min: 0, max: MAX_QUOTA });
+const prefixQuotas = fc.uniqueArray(
+  fc.record({ prefix: fc.oneof(fc.constant(''), any.domain), leases: quota, waiters: quota }),
+  { selector: ({ prefix }) => prefix, maxLength: 3 },
+);
+const sharedLimits: fc.Arbitrary<SharedLimits> = fc.record({
+  queueLimit: any.uint32,
+  leasesPerPrincipal: any.uint32,
+  waitersPerPrincipal: any.uint32,
+  prefixQuotas: fc.array(fc.record({ prefix: any.text, leases: any.uint32, waiters: any.uint32 }), { maxLength: 3 }),
+});
+
 export const call: fc.Arbitrary<Call> = fc.oneof(
   acquireOf({ domain: any.domain, slots: fc.constant(1) }),
   acquireOf({ domain: any.countingName, slots: fc.integer({ min: 2, max: MAX_SLOTS }) }),
@@ -48,6 +61,18 @@ export const call: fc.Arbitrary<Call> = fc.oneof(
   }),
   fc.record({ type: fc.constant('forceRelease' as const), domain: any.leasedDomain, token: any.token, note }),
   fc.record({ type: fc.constant('transferLeadership' as const), to: fc.option(any.nodeId, { nil: undefined }) }),
+  fc
+    .record(
+      {
+        queueLimit: quota,
+        leasesPerPrincipal: fc.integer({ min: 1, max: MAX_QUOTA }),
+        waitersPerPrincipal: quota,
+        prefixQuotas,
+      },
+      { requiredKeys: [] },
+    )
+    .filter((change) => Object.keys(change).length > 0)
+    .map((change) => ({ type: 'changeLimits' as const, change })),
   fc.record({ type: fc.constantFrom('getStatus' as const, 'getStateHash' as const) }),
 );
 
@@ -144,6 +169,7 @@ export const forwardableAnswer: fc.Arbitrary<Answer> = fc.oneof(
   }),
   fc.record({ type: fc.constant('forceRelease' as const), released: fc.boolean(), currentToken: any.revision }),
   fc.record({ type: fc.constant('transferLeadership' as const), leader: any.nodeId }),
+  fc.record({ type: fc.constant('changeLimits' as const), before: sharedLimits, after: sharedLimits }),
 );
 export const localAnswer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
@@ -159,6 +185,7 @@ export const localAnswer: fc.Arbitrary<Answer> = fc.oneof(
     appliedRevision: any.revision,
     members: fc.array(memberView, { maxLength: 3 }),
     alarms: fc.array(any.text, { maxLength: 3 }),
+    limits: fc.option(sharedLimits, { nil: undefined }),
   }),
   fc.record({
     type: fc.constant('getStateHash' as const),

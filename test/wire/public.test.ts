@@ -191,6 +191,33 @@ describe('requests', () => {
     expect(faults({ type: 'forceRelease', message: { domain: 'a', token: 1n, note: 'n'.repeat(501) } })).toHaveLength(
       1,
     );
+    // A change of limits names each that is out of its range, and must name one.
+    const none = { prefixQuotas: null };
+    expect(faults({ type: 'changeLimits', message: { ...none, queueLimit: 0 } })).toEqual([]);
+    expect(faults({ type: 'changeLimits', message: { prefixQuotas: { quotas: [] } } })).toEqual([]);
+    expect(faults({ type: 'changeLimits', message: none })).toEqual([
+      'no limit is given: set at least one of queue_limit, leases_per_principal, waiters_per_principal, prefix_quotas',
+    ]);
+    const quotas = [
+      { prefix: '/a', leases: 1_000_000_001, waiters: 4_294_967_295 },
+      { prefix: 'b', leases: 0, waiters: 1_000_000_000 },
+      { prefix: 'b', leases: 1, waiters: 1 },
+    ];
+    const numbers = { queueLimit: 1_000_000_001, leasesPerPrincipal: 0, waitersPerPrincipal: 4_294_967_295 };
+    expect(faults({ type: 'changeLimits', message: { ...numbers, prefixQuotas: { quotas } } })).toEqual([
+      'queue_limit is 1000000001; it must be from 0 to 1000000000',
+      'leases_per_principal is 0; it must be from 1 to 1000000000',
+      'waiters_per_principal is 4294967295; it must be from 0 to 1000000000',
+      expect.stringMatching(/^prefix_quotas\.quotas\[0\]\.prefix must be the beginning of a domain.*, not "\/a"$/),
+      'prefix_quotas.quotas[0].leases is 1000000001; it must be from 0 to 1000000000',
+      'prefix_quotas.quotas[0].waiters is 4294967295; it must be from 0 to 1000000000',
+      'prefix_quotas.quotas names b twice',
+    ]);
+    const many = (count: number) => Array.from({ length: count }, () => ({ prefix: '#', leases: 0, waiters: 0 }));
+    expect(faults({ type: 'changeLimits', message: { prefixQuotas: { quotas: many(100) } } })).toHaveLength(21);
+    expect(faults({ type: 'changeLimits', message: { prefixQuotas: { quotas: many(101) } } })).toEqual([
+      'prefix_quotas.quotas must have at most 100 prefixes: every lease is held against each, not 101',
+    ]);
     // A slot is leased, asked for and ended by its own name; its number has one form.
     for (const name of ['gpu#0', 'gpu#999']) {
       expect(faults({ type: 'release', message: { lease: { domain: name, token: 1n } } })).toEqual([]);
@@ -240,7 +267,7 @@ describe('answers', () => {
             leader: given.leader,
             revision: given.appliedRevision,
           });
-        } else if (['transferLeadership', 'forceRelease', 'getStateHash'].includes(given.type)) {
+        } else if (['transferLeadership', 'forceRelease', 'changeLimits', 'getStateHash'].includes(given.type)) {
           expect(got.header).toBeUndefined();
         } else expect(got.header).toEqual(around);
       }),
@@ -319,6 +346,7 @@ describe('methods', () => {
       '/fencepost.v1.ClusterService/GetStatus',
       '/fencepost.v1.ClusterService/TransferLeadership',
       '/fencepost.v1.ClusterService/ForceRelease',
+      '/fencepost.v1.ClusterService/ChangeLimits',
       '/fencepost.v1.ClusterService/GetStateHash',
     ]);
     expect([...Object.values(METHOD_OF), LEASE_SERVICE.Watch].map(({ path }) => path).sort()).toEqual(paths.sort());

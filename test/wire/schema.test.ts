@@ -110,6 +110,19 @@ const status: Kind<wire.WireGetStatusResponse> = {
   members: 'Member[]',
   alarms: 'string[]',
   version: 'string',
+  limits: 'Limits',
+};
+const limits: Kind<wire.WireLimits> = {
+  queueLimit: 'uint32',
+  leasesPerPrincipal: 'uint32',
+  waitersPerPrincipal: 'uint32',
+  prefixQuotas: 'PrefixQuota[]',
+};
+const limitsChange: Kind<wire.WireChangeLimitsRequest> = {
+  queueLimit: 'uint32?',
+  leasesPerPrincipal: 'uint32?',
+  waitersPerPrincipal: 'uint32?',
+  prefixQuotas: 'PrefixQuotas',
 };
 
 const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -184,6 +197,11 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ForceReleaseResponse: { released: 'bool', currentToken: 'int64' } satisfies Kind<wire.WireForceReleaseResponse>,
   TransferLeadershipRequest: { toNodeId: 'string' } satisfies Kind<wire.WireTransferLeadershipRequest>,
   TransferLeadershipResponse: { leaderId: 'string' } satisfies Kind<wire.WireTransferLeadershipResponse>,
+  ChangeLimitsRequest: limitsChange,
+  ChangeLimitsResponse: { before: 'Limits', after: 'Limits' } satisfies Kind<wire.WireChangeLimitsResponse>,
+  Limits: limits,
+  PrefixQuotas: { quotas: 'PrefixQuota[]' } satisfies Kind<wire.WirePrefixQuotas>,
+  PrefixQuota: { prefix: 'string', leases: 'uint32', waiters: 'uint32' } satisfies Kind<wire.WirePrefixQuota>,
   GetStatusRequest: {},
   GetStatusResponse: status,
   GetStateHashRequest: {},

@@ -48,6 +48,7 @@ async function run(seed: number, wrong: Wrong, codecs: boolean): Promise<Run> {
     watchers: 0,
     naps: 0,
     window: 1,
+    limitsEveryMs: 0,
     codecs,
   } as const;
   const clients = new Clients(

@@ -24,6 +24,7 @@ import type { Resource } from '../resource.js';
 import { Attempts } from './attempts.js';
 import type { Told } from './attempts.js';
 import type { ClientPorts, SimClient } from './client-ports.js';
+import { LimitsOperator } from './limits-operator.js';
 import { ClientLinks } from './network.js';
 import { ClientPaths } from './paths.js';
 import { Probe } from './probe.js';
@@ -141,7 +142,11 @@ export class Clients {
     this.#watchers = Array.from({ length: parameters.watchers }, (_, at) =>
       this.#place(`o${at + 1}`, (ports) => new Watcher(ports, watches)),
     );
-    this.#callers = [...workerPlaces, ...rawPlaces];
+    // The last place: those before it are the same with and without it.
+    const { limitsEveryMs } = parameters;
+    const operators =
+      limitsEveryMs === 0 ? [] : [this.#place('limits', (ports) => new LimitsOperator(ports, limitsEveryMs))];
+    this.#callers = [...workerPlaces, ...rawPlaces, ...operators];
     this.#places = [...this.#callers, ...this.#watchers];
     this.#operator = rawPlaces[0]?.client;
   }

@@ -43,6 +43,9 @@ export class ClientPaths implements AttemptObserver {
       case 'transferLeadership':
         this.#coverage.count('leadership transfer asked');
         return;
+      case 'changeLimits':
+        this.#coverage.count('change of limits asked');
+        return;
       case 'renew':
         if (call.leases.length > 1) this.#coverage.count('renewal of many leases');
         return;

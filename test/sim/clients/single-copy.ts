@@ -16,6 +16,7 @@ import type { State } from '../../../src/lease/state.js';
 import type { Command } from '../../../src/lease/commands.js';
 import { isFinished } from '../../../src/lease/requests.js';
 import type { Applied, Lease, Result } from '../../../src/lease/types.js';
+import { sharedLimits, stateChange } from '../../../src/replica/limits.js';
 import type { CallResult, Principal } from '../../../src/replica/types.js';
 import { endedView, leaseState, leaseView, waiterView } from '../../../src/replica/views.js';
 import { between } from '../chance.js';
@@ -180,6 +181,12 @@ export class SingleCopy {
         const next = names.length > call.pageSize ? (domains.at(-1)?.domain ?? '') : '';
         return this.#answer({ type: 'list', domains, next });
       }
+      case 'changeLimits': {
+        const result = this.#apply({ type: 'limits', change: stateChange(call.change), by: principal.name });
+        if (result.type !== 'limitsChanged') return this.#failed();
+        const { before, after } = result;
+        return this.#answer({ type: 'changeLimits', before: sharedLimits(before), after: sharedLimits(after) });
+      }
       case 'transferLeadership':
         return this.#answer({ type: 'transferLeadership', leader: node });
       case 'getStateHash':
@@ -199,6 +206,7 @@ export class SingleCopy {
           appliedRevision: revision,
           members: [],
           alarms: [],
+          limits: sharedLimits(state.limits),
         });
       }
     }
@@ -237,6 +245,7 @@ export class SingleCopy {
       case 'released':
       case 'withdrawn':
       case 'forceReleased':
+      case 'limitsChanged':
       case 'done':
         return this.#failed();
     }

@@ -3,6 +3,7 @@ import { BLIND } from './blind.js';
 import { CLIENT_SWITCHES } from './client.js';
 import { FORMING_SWITCHES } from './forming.js';
 import { LEASE_SWITCHES } from './lease.js';
+import { LIMITS_SWITCHES } from './limits.js';
 import { RAFT_SWITCHES } from './raft.js';
 import { STORAGE_SWITCHES } from './storage.js';
 import type { Switch } from './switch.js';
@@ -14,6 +15,7 @@ export const SWITCHES: readonly Switch[] = [
   ...RAFT_SWITCHES,
   ...LEASE_SWITCHES,
   ...WAITING_SWITCHES,
+  ...LIMITS_SWITCHES,
   ...WATCHING_SWITCHES,
   ...CLIENT_SWITCHES,
   ...STORAGE_SWITCHES,

@@ -53,6 +53,7 @@ function judged(
     // A List is many domains, each as it was: the relation reads it.
     case 'list':
     case 'transferLeadership':
+    case 'changeLimits':
     case 'getStatus':
     case 'getStateHash':
       return undefined;

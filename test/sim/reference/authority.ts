@@ -11,6 +11,7 @@ import { sameEnd } from './contents.js';
 import { leaseKey } from './leader-clock.js';
 import type { LeaderClock } from './leader-clock.js';
 import type { LeaseModel, Outcome } from './lease-model.js';
+import { isSame } from './limits.js';
 import type { RaftModel } from './raft-state.js';
 import type { Reign } from './reign.js';
 import type { Leaving } from './waits.js';
@@ -103,6 +104,12 @@ function checkAnswer(grounds: Grounds, call: OpenCall, result: Answered): void {
         return (
           own.type === 'forceReleased' && own.released === answer.released && own.currentToken === answer.currentToken
         );
+      });
+      return;
+    case 'changeLimits':
+      needDecision(grounds, call, 'limitsChanged', (own) => {
+        if (own.type !== 'limitsChanged') return false;
+        return isSame(own.before, answer.before) && isSame(own.after, answer.after);
       });
       return;
     case 'getStatus':

@@ -2,6 +2,7 @@
 import type { Call } from '../../../src/base/api.js';
 import { ANSWER_BEFORE_DEADLINE_MS, MAX_HOLD_MS } from '../../../src/base/limits.js';
 import type { Command } from '../../../src/lease/commands.js';
+import type { ChangeableLimits } from '../../../src/lease/types.js';
 import type { CallResult, Effect, Event, Principal } from '../../../src/replica/types.js';
 import type { Outcome } from './lease-model.js';
 
@@ -61,6 +62,12 @@ export function subjectOf(call: Call | Command): string | undefined {
         : `release ${call.domain} ${call.token}`;
     case 'forceRelease':
       return `forceRelease ${call.domain} ${call.token}`;
+    case 'limits':
+      return limitsSubject(call.change);
+    case 'changeLimits': {
+      const { queueLimit: queue, prefixQuotas: prefixes, ...same } = call.change;
+      return limitsSubject({ queue, prefixes, ...same });
+    }
     case 'renew':
     case 'verify':
     case 'get':
@@ -76,6 +83,12 @@ export function subjectOf(call: Call | Command): string | undefined {
     case 'endHold':
       return undefined;
   }
+}
+
+/** A change of limits has no name but what it changes. */
+function limitsSubject(change: { readonly [K in keyof ChangeableLimits]?: ChangeableLimits[K] | undefined }): string {
+  const { queue, leasesPerPrincipal, waitersPerPrincipal, prefixes } = change;
+  return `limits ${JSON.stringify([queue, leasesPerPrincipal, waitersPerPrincipal, prefixes])}`;
 }
 
 /** Counted at the node that took it: half its TTL, 20 s, and until shortly before its deadline (design 8). */

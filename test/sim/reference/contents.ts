@@ -15,6 +15,7 @@ import type {
 } from '../../../src/base/api.js';
 import type { LeaseModel } from './lease-model.js';
 import type { Live } from './lease-state.js';
+import { isSame } from './limits.js';
 
 /** Checks an answer against the state at its revision. What an entry decided is checked with its outcome elsewhere. */
 export function checkContents(model: LeaseModel, call: Call, answer: Answer, fail: (text: string) => void): void {
@@ -39,6 +40,9 @@ export function checkContents(model: LeaseModel, call: Call, answer: Answer, fai
       return shown?.holder === holder && shown.queuedAtUnixMs === queuedAtUnixMs;
     });
     if (answer.waiters.length !== waiters.length || !same) fail(`shows others than those who wait for ${call.domain}`);
+  }
+  if (answer.type === 'getStatus' && (answer.limits === undefined || !isSame(model.limits, answer.limits))) {
+    fail('shows other limits than those in force');
   }
   if (answer.type === 'list' && call.type === 'list') checkList(model, call, answer, fail);
   if (answer.type === 'acquire' && call.type === 'acquire') checkAcquired(model, call, answer, fail);

@@ -7,15 +7,18 @@ import type {
   FinishedRequest,
   Lease,
   RecordKey,
+  StateLimits,
   StateRecord,
   Waiter,
 } from '../../../src/lease/types.js';
 import type { Cut } from '../../../src/replica/types.js';
 import type { LeaseModel } from './lease-model.js';
+import { limitsText } from './limits.js';
 import type { Known, Live, Over } from './lease-state.js';
 
 /** Compares what changed since the last time; with `all`, everything. */
 export function compareLeases(model: LeaseModel, state: State, all: boolean, fail: (text: string) => void): void {
+  compareLimits(model, state.limits, fail);
   if (state.revision !== model.revision) fail(`its tables are at ${state.revision}, ${model.revision} is applied`);
   const names = all
     ? new Set([...model.live.keys(), ...model.closed.keys(), ...model.waiting.map(({ domain }) => domain)])
@@ -43,6 +46,12 @@ export function compareLeases(model: LeaseModel, state: State, all: boolean, fai
     fail(`has forgotten up to ${state.requests.forgotten}, not ${model.forgotten}`);
   }
   if (state.holding !== model.holding) fail(state.holding ? 'still holds grants back' : 'grants during the hold');
+}
+
+/** The limits in force, or those in a cut. */
+export function compareLimits(model: LeaseModel, limits: StateLimits, fail: (text: string) => void): void {
+  const [has, wanted] = [limitsText(limits), limitsText(model.limits)];
+  if (has !== wanted) fail(`has the limits ${has}, not ${wanted}`);
 }
 
 /** Who holds it, who waits for it in which order, whether it is closed, how many slots it has. */
@@ -86,6 +95,7 @@ export function recordsOf(model: LeaseModel): Set<string> {
 export function checkCut(model: LeaseModel, table: Table, { changes }: Cut, fail: (text: string) => void): void {
   const { summary, put, remove } = changes;
   if (summary.forgotten !== model.forgotten || summary.holding !== model.holding) fail('a cut has another summary');
+  compareLimits(model, summary.limits, fail);
   const over = new Set<Known>();
   const fresh = new Set<string>();
   for (const record of put) {

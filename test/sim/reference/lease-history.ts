@@ -2,6 +2,7 @@
 import type { Command } from '../../../src/lease/commands.js';
 import type { Entry } from '../../../src/raft/types.js';
 import { LeaseModel } from './lease-model.js';
+import type { Outcome } from './lease-model.js';
 import { sameEntry } from './log.js';
 
 /** Copies of the state are kept so many entries apart. */
@@ -12,8 +13,8 @@ interface Recorded {
   readonly command: Command | undefined;
 }
 
-/** Told of each entry once, in order, and of the state that it made; a no-op and a configuration are no command. */
-export type Decided = (command: Command | undefined, state: LeaseModel) => void;
+/** Told of each entry once, in order, of the state that it made and of what it came to; a no-op and a configuration are no command. */
+export type Decided = (command: Command | undefined, state: LeaseModel, outcome: Outcome) => void;
 
 /** See the head of the file. */
 export class LeaseHistory {
@@ -46,8 +47,8 @@ export class LeaseHistory {
     this.#entries.set(entry.index, { entry, command });
     const frontier = this.#frontier;
     for (let next = this.#entries.get(frontier.index + 1); next !== undefined;) {
-      frontier.apply(next.entry.term, next.command);
-      this.#decided(next.command, frontier);
+      const outcome = frontier.apply(next.entry.term, next.command);
+      this.#decided(next.command, frontier, outcome);
       if (frontier.index % EVERY === 0) this.#states.set(frontier.index, frontier.copy());
       next = this.#entries.get(frontier.index + 1);
     }

@@ -6,7 +6,7 @@
 import type { EndedView } from '../../../src/base/api.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { Command, Passing } from '../../../src/lease/commands.js';
-import type { CoolDown, RefusalReason, Waiter } from '../../../src/lease/types.js';
+import type { CoolDown, RefusalReason, StateLimits, Waiter } from '../../../src/lease/types.js';
 import type { Loaded } from '../../../src/replica/types.js';
 import { LeaseState, nameOf } from './lease-state.js';
 import type { Live, Over } from './lease-state.js';
@@ -23,6 +23,7 @@ export type Outcome =
   | { readonly type: 'released'; readonly released: boolean; readonly ended: EndedView | undefined }
   | { readonly type: 'withdrawn' }
   | { readonly type: 'forceReleased'; readonly released: boolean; readonly currentToken: number }
+  | { readonly type: 'limitsChanged'; readonly before: StateLimits; readonly after: StateLimits }
   | { readonly type: 'done' };
 
 type CommandOf<Type extends Command['type']> = Extract<Command, { readonly type: Type }>;
@@ -73,6 +74,11 @@ export class LeaseModel extends LeaseState {
         this.#end(lease, 'force_released', command.by, command.note);
         this.#handOver([command.domain], [command], command.atUnixMs);
         return { type: 'forceReleased', released: true, currentToken: ZERO_REVISION };
+      }
+      case 'limits': {
+        const before = this.limits;
+        this.limits = { ...before, ...command.change };
+        return { type: 'limitsChanged', before, after: this.limits };
       }
       case 'expire':
         if (command.term === term) this.#expire(command);

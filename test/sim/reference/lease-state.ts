@@ -43,7 +43,8 @@ export class LeaseState {
   index: number;
   readonly start: number;
   readonly base: number;
-  readonly limits: StateLimits;
+  /** Replaced by each entry that changes them. */
+  limits: StateLimits;
   forgotten: number;
   holding: boolean;
   /** By domain or slot. */

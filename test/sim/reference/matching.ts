@@ -23,6 +23,7 @@ export function asksFor({ call, principal, seen }: OpenCall, command: Command, s
   if (subjectOf(call) !== subject) return false;
   const owner = principal.authenticated ? principal.name : '';
   if (command.type === 'forceRelease') return call.type === 'forceRelease' && command.by === principal.name;
+  if (command.type === 'limits') return call.type === 'changeLimits' && command.by === principal.name;
   if (!('owner' in command) || command.owner !== owner) return false;
   if (command.type === 'withdraw') return call.type === 'withdraw' && call.domain === command.domain;
   if (command.type !== 'acquire' || call.type !== 'acquire') return command.type === call.type;

@@ -10,11 +10,11 @@ import type { Loaded } from '../../../src/replica/types.js';
 import type { Observer, Process, Report, Step } from '../observation.js';
 import { LeaseHistory } from './lease-history.js';
 import { stateOnDisk } from './lease-model.js';
-import type { LeaseModel } from './lease-model.js';
+import type { LeaseModel, Outcome } from './lease-model.js';
 import { Watched } from './watched.js';
 
-/** Told of each entry of each history once, and of the state that it made; see `lease-history.ts`. */
-export type Decided = (command: Command | undefined, state: LeaseModel, incarnation: string) => void;
+/** Told of each entry of each history once, of the state that it made and of what it came to; see `lease-history.ts`. */
+export type Decided = (command: Command | undefined, state: LeaseModel, outcome: Outcome, incarnation: string) => void;
 
 /** See the head of the file. Reports the first fault only: what follows from a broken state says nothing. */
 export class Relation implements Observer {
@@ -34,8 +34,8 @@ export class Relation implements Observer {
     const { incarnation } = process.genesis;
     let history = this.#histories.get(incarnation);
     if (history === undefined) {
-      history = new LeaseHistory(stateOnDisk(loaded), (command, state) => {
-        this.#decided(command, state, incarnation);
+      history = new LeaseHistory(stateOnDisk(loaded), (command, state, outcome) => {
+        this.#decided(command, state, outcome, incarnation);
       });
       this.#histories.set(incarnation, history);
     }

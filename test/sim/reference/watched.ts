@@ -9,7 +9,7 @@ import { Calls } from './calls.js';
 import type { OpenCall } from './calls.js';
 import { Cuts } from './cuts.js';
 import { leaseKey } from './leader-clock.js';
-import { compareLeases } from './lease-compare.js';
+import { compareLeases, compareLimits } from './lease-compare.js';
 import type { LeaseHistory } from './lease-history.js';
 import { stateOnDisk } from './lease-model.js';
 import type { LeaseModel } from './lease-model.js';
@@ -360,6 +360,7 @@ export class Watched {
 
   #compareLeases(full: boolean): void {
     const { touched, touchedIds } = this.#leases;
+    compareLimits(this.#leases, this.#context.lease.limits, this.#fail);
     // Whatever changes a queue changes an id.
     if (full || touched.size > 0 || touchedIds.size > 0 || this.#leases.revision !== this.#context.lease.revision) {
       compareLeases(this.#leases, this.#context.lease, full, this.#fail);

@@ -77,6 +77,7 @@ export class Paths implements Observer {
       case 'forceRelease':
       case 'endWait':
       case 'endCoolDown':
+      case 'limits':
     }
   }
 

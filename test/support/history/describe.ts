@@ -50,6 +50,7 @@ function answerText(answer: Answer): string {
     case 'forceRelease':
       return `${answer.released ? 'released' : 'not live'}, current ${answer.currentToken}`;
     case 'list':
+    case 'changeLimits':
     case 'transferLeadership':
     case 'getStatus':
     case 'getStateHash':

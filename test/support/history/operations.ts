@@ -7,12 +7,18 @@
  *  - A Renew of many leases is one operation for each, see {@link eachLease}.
  *  - Different request ids come with different holders or metadata: answers name a lease's holder, never its request id.
  */
-import type { Answer, ForwardableCall, ListCall, TransferLeadershipCall } from '../../../src/base/api.js';
+import type {
+  Answer,
+  ChangeLimitsCall,
+  ForwardableCall,
+  ListCall,
+  TransferLeadershipCall,
+} from '../../../src/base/api.js';
 import type { NodeId, RequestId } from '../../../src/base/ids.js';
 import type { Revision } from '../../../src/base/revision.js';
 
 /** The calls that are judged. */
-export type JudgedCall = Exclude<ForwardableCall, TransferLeadershipCall | ListCall>;
+export type JudgedCall = Exclude<ForwardableCall, TransferLeadershipCall | ListCall | ChangeLimitsCall>;
 
 /** What became of a call. */
 export type Outcome =

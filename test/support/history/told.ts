@@ -127,6 +127,7 @@ function read(call: JudgedCall, answer: Answer): Said {
       // Of a lease that it ended it says no more: whoever waited may hold the domain now.
       return over(call.token, 'force_released');
     case 'list':
+    case 'changeLimits':
     case 'transferLeadership':
     case 'getStatus':
     case 'getStateHash':
