@@ -1,5 +1,5 @@
 /** The comparison at the heart of every guard that compares tokens itself. Pure. */
-import { domainFault } from '../base/domain.js';
+import { leasedDomainFault } from '../base/domain.js';
 import type { FencedLease, Rejected, Stale } from './types.js';
 
 /** What is stored for a domain. It outlives the data that it guards. */
@@ -31,7 +31,7 @@ export function issuerOf(cluster: string): string {
 export function checkLease(lease: FencedLease): void {
   const faults: string[] = [];
   const { domain, token, cluster, incarnation }: Record<keyof FencedLease, unknown> = { ...pick(lease) };
-  const fault = typeof domain === 'string' ? domainFault(domain) : 'must be text';
+  const fault = typeof domain === 'string' ? leasedDomainFault(domain) : 'must be text';
   if (fault !== undefined) faults.push(`domain ${fault}`);
   if (typeof token !== 'bigint' || token < 1n || token > MAX_TOKEN)
     faults.push('token must be a bigint from 1 to 2^63 - 1');

@@ -361,6 +361,13 @@ describe('what is not a lease, or not a fence', () => {
     await expect(fence.open(lease(2n ** 63n))).rejects.toThrow('token');
   });
 
+  test('the lease of a slot is one, with a fence of its own', async () => {
+    expect((await put(lease(6, { domain: 'gpu#0' }), 'a')).status).toBe('applied');
+    expect((await put(lease(5, { domain: 'gpu#1' }), 'b')).status).toBe('applied');
+    expect((await put(lease(5, { domain: 'gpu#0' }), 'c')).status).toBe('stale');
+    await expect(fence.open(lease(5, { domain: 'gpu#01' }))).rejects.toThrow('domain');
+  });
+
   test.each([
     '',
     '{}',
