@@ -9,6 +9,7 @@ import { build, root } from './prepare.js';
 const ENTRIES = {
   fencepost: 'client/index',
   'fencepost-guard-leveldb': 'guard/leveldb',
+  'fencepost-guard-memory': 'guard/memory',
   'fencepost-testing': 'testing/index',
 };
 

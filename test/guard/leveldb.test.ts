@@ -293,6 +293,43 @@ describe('one step or none', () => {
   });
 });
 
+describe('several domains in one operation', () => {
+  const both = (eu: number, us: number) => [lease(eu), lease(us, { domain: 'orders/us' })];
+
+  test('all fences are checked and raised, or none', async () => {
+    const move = (eu: number, us: number, value: string) =>
+      fence.run(both(eu, us), (data) => {
+        data.put('eu', value);
+        data.put('us', value);
+      });
+    expect((await move(5, 7, 'a')).status).toBe('applied');
+    expect(await move(6, 6, 'b')).toEqual({ status: 'stale', fence: 7n });
+    expect(await move(4, 8, 'c')).toEqual({ status: 'stale', fence: 5n });
+    expect((await fence.fence('orders/eu'))?.token).toBe(5n);
+    expect((await fence.fence('orders/us'))?.token).toBe(7n);
+    expect([await db.get('eu'), await db.get('us')]).toEqual(['a', 'a']);
+  });
+
+  test('needs leases of different domains, one at least', async () => {
+    await expect(fence.run([], () => undefined)).rejects.toThrow('one at least');
+    await expect(fence.run([lease(5), lease(6)], () => undefined)).rejects.toThrow('one of each domain');
+    await expect(fence.run([lease(5), lease(0, { domain: 'b' })], () => undefined)).rejects.toThrow('(the 2. of 2)');
+  });
+});
+
+describe('a token that was never granted', () => {
+  test('shuts the domain until an operator resets its fence to the last lease that was', async () => {
+    await put(lease(5), 'a');
+    await put(lease(2n ** 62n, { incarnation: 'made up' }), 'poison');
+    expect((await put(lease(6), 'b')).status).toBe('stale');
+    await fence.reset(lease(6));
+    expect((await put(lease(5), 'c')).status).toBe('stale');
+    expect((await put(lease(6), 'd')).status).toBe('applied');
+    expect(await db.get('x')).toBe('d');
+    await expect(fence.reset(lease(0))).rejects.toThrow('token');
+  });
+});
+
 describe('the handle', () => {
   test('is of no use after its run', async () => {
     let kept: { put(key: string, value: string): void; get(key: string): Promise<string | undefined> } | undefined;
