@@ -22,6 +22,13 @@ export interface Admitted {
 /** The greatest token: 64 bits, signed, as SQL and most languages have them. */
 const MAX_TOKEN = 2n ** 63n - 1n;
 
+/**
+ * The greatest step from a fence to a token: 20 years of microseconds, which is what revisions count. A cluster's
+ * revisions follow the clock, or a floor at most 10 years ahead of it; a greater step is a token that somebody made up, and
+ * taking it would shut the domain for all to come. The first token of a domain is no step.
+ */
+export const MAX_JUMP = 631_152_000_000_000n;
+
 /** The issuer of a cluster's tokens. The name, never the incarnation: a restore must not lock every resource (S8). */
 export function issuerOf(cluster: string): string {
   return `fencepost:${cluster}`;
@@ -90,6 +97,15 @@ export function admit(fence: Fence | undefined, lease: FencedLease): Admitted | 
   }
   if (wanted.token < fence.token) return { status: 'stale', fence: fence.token };
   const same = wanted.incarnation === fence.incarnation;
+  if (wanted.token - fence.token > MAX_JUMP) {
+    return {
+      status: 'rejected',
+      reason: 'jump',
+      message:
+        `token ${wanted.token} of ${lease.domain} is more than ${MAX_JUMP} above its fence, ${fence.token}: no cluster grants ` +
+        'that. If it is the lease that was granted last all the same, call reset with it.',
+    };
+  }
   if (wanted.token > fence.token) {
     return { status: 'admitted', fence: wanted, earlierIncarnation: same ? undefined : fence.incarnation };
   }

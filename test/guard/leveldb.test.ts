@@ -318,9 +318,13 @@ describe('several domains in one operation', () => {
 });
 
 describe('a token that was never granted', () => {
-  test('shuts the domain until an operator resets its fence to the last lease that was', async () => {
+  test('is rejected when it is too far from the fence; a nearer one shuts the domain until an operator resets its fence to the last lease that was', async () => {
     await put(lease(5), 'a');
-    await put(lease(2n ** 62n, { incarnation: 'made up' }), 'poison');
+    const step = 631_152_000_000_000n;
+    const far = await put(lease(6n + step, { incarnation: 'made up' }), 'poison');
+    expect(far).toMatchObject({ status: 'rejected', reason: 'jump' });
+    expect(await db.get('x')).toBe('a');
+    await put(lease(5n + step, { incarnation: 'made up' }), 'poison');
     expect((await put(lease(6), 'b')).status).toBe('stale');
     await fence.reset(lease(6));
     expect((await put(lease(5), 'c')).status).toBe('stale');

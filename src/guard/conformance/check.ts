@@ -1,5 +1,5 @@
 /** Leases, expectations and pauses that the cases share. */
-import type { FencedLease, Outcome } from '../types.js';
+import type { FencedLease, Outcome, Rejected } from '../types.js';
 import type { Between, GuardedStore } from './subject.js';
 
 /** Most cases have one domain with one item. */
@@ -83,7 +83,7 @@ export class Actor {
   }
 
   /** The write is rejected for this reason, and the data stay. */
-  async rejects(lease: FencedLease, reason: 'issuer' | 'incarnation'): Promise<void> {
+  async rejects(lease: FencedLease, reason: Rejected['reason']): Promise<void> {
     const before = await this.store.read(lease.domain, ITEM);
     const outcome = await this.write(lease, 'rejected');
     const what = `a write under token ${lease.token} of cluster ${lease.cluster}, incarnation ${lease.incarnation}`;
