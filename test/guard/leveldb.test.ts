@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { ClassicLevel } from 'classic-level';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { levelFence } from '../../src/guard/leveldb.js';
 import type { FencedLease, LevelFence } from '../../src/guard/leveldb.js';
+import { builtModule, killedInside } from './killed.js';
 
 const PROD = { cluster: 'prod', incarnation: 'a'.repeat(32) };
 const RESTORED = { cluster: 'prod', incarnation: 'b'.repeat(32) };
@@ -224,7 +223,7 @@ describe('one step or none', () => {
     await db.close();
     const script = `
       import { ClassicLevel } from 'classic-level';
-      import { levelFence } from '${pathToFileURL(join(process.cwd(), 'dist/guard/leveldb.js')).href}';
+      import { levelFence } from '${builtModule('guard/leveldb.js')}';
       const db = new ClassicLevel(process.argv[1]);
       await db.open();
       const lease = { domain: 'orders/eu', token: 6n, cluster: 'prod', incarnation: '${PROD.incarnation}' };
@@ -233,20 +232,7 @@ describe('one step or none', () => {
         process.stdout.write('checked');
         await new Promise(() => setInterval(() => {}, 1000));
       });`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script, directory], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    await new Promise<void>((resolve, reject) => {
-      child.stdout.once('data', () => {
-        resolve();
-      });
-      child.once('exit', () => {
-        reject(new Error('the child ended before it had checked'));
-      });
-    });
-    const gone = new Promise((resolve) => child.once('close', resolve));
-    child.kill('SIGKILL');
-    await gone;
+    await killedInside(script, directory);
     await reopen();
     expect(await db.get('x')).toBe('a');
     expect((await fence.fence('orders/eu'))?.token).toBe(5n);
