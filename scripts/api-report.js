@@ -8,7 +8,9 @@ import { build, root } from './prepare.js';
 
 const ENTRIES = {
   fencepost: 'client/index',
+  'fencepost-guard-conformance': 'guard/conformance/index',
   'fencepost-guard-leveldb': 'guard/leveldb',
+  'fencepost-guard-memory': 'guard/memory',
   'fencepost-testing': 'testing/index',
 };
 

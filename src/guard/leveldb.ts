@@ -6,13 +6,22 @@
  * @packageDocumentation
  */
 import { encodeUtf8 } from '../base/utf8.js';
-import { admit, checkLease, issuerOf } from './fence.js';
+import { admitAll, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { Mutex } from './mutex.js';
-import type { FencedLease, Outcome } from './types.js';
+import type { Applied, FencedLease, Rejected, Stale } from './types.js';
+import { inTime, workTimeoutOf } from './work-time.js';
+import type { WorkTimeOptions } from './work-time.js';
 
 export type { Fence } from './fence.js';
-export type { Applied, FencedLease, Outcome, Rejected, Stale } from './types.js';
+export type { Applied, FencedLease, Rejected, Stale } from './types.js';
+export type { WorkTimeOptions } from './work-time.js';
+
+/**
+ * How a guarded operation ends on LevelDB: a put needs no row to be there, and runs follow one another, so neither
+ * `missing` nor `retry` occurs. Failures of the database itself are thrown.
+ */
+export type LevelOutcome<T> = Applied<T> | Stale | Rejected;
 
 /** Text keys and values, whatever the database's own encodings are. */
 export interface TextEncodings {
@@ -37,15 +46,6 @@ export interface LevelDatabase<K, V> {
   batch(operations: LevelOperation<K, V>[], options: { sync: true }): Promise<void>;
 }
 
-/** For {@link levelFence}. */
-export interface LevelFenceOptions {
-  /**
-   * How long the work of one `run` may take, in milliseconds; 1 to 3 600 000. Default: 10 000. Work that is not done by
-   * then is given up, with nothing written, so that a holder that hangs does not keep its successor out.
-   */
-  readonly workTimeoutMs?: number;
-}
-
 /** The data, as the work of one `run` sees it. Unusable when the run is over. */
 export interface FencedData<K, V> {
   /** What was stored before this run; what the run itself has put is not there yet. Undefined when there is nothing. */
@@ -66,7 +66,7 @@ export interface Tenure<K, V> {
   /** Where the fence stands at least. */
   readonly token: bigint;
   /** As {@link LevelFence.run} under the lease that was opened. */
-  run<T>(work: LevelWork<K, V, T>): Promise<Outcome<T>>;
+  run<T>(work: LevelWork<K, V, T>): Promise<LevelOutcome<T>>;
 }
 
 /** A guard over one database. */
@@ -75,13 +75,14 @@ export interface LevelFence<K, V> {
    * Begins a tenure: raises the fence to the lease's token before anything is read. Do this first; without it a
    * predecessor may still write between your first read and your first write.
    */
-  open(lease: FencedLease): Promise<Outcome<Tenure<K, V>>>;
+  open(lease: FencedLease): Promise<LevelOutcome<Tenure<K, V>>>;
   /**
    * Checks and raises the fence, runs `work`, and writes the fence and all changes in one synced batch. When the
    * lease is stale or rejected, `work` is not called. When `work` throws, nothing is written, and `run` throws
-   * the same. Runs of one database follow one another.
+   * the same. Runs of one database follow one another. An operation on several domains takes a lease of each: all fences
+   * are checked and raised, or none.
    */
-  run<T>(lease: FencedLease, work: LevelWork<K, V, T>): Promise<Outcome<T>>;
+  run<T>(lease: FencedLease | readonly FencedLease[], work: LevelWork<K, V, T>): Promise<LevelOutcome<T>>;
   /** The fence of a domain, undefined when nobody has written under it. For operators. */
   fence(domain: string): Promise<Fence | undefined>;
   /**
@@ -89,14 +90,18 @@ export interface LevelFence<K, V> {
    * stays where it is, so the new cluster's tokens have to be greater (form it with a floor). False when there is no fence.
    */
   allowIssuer(domain: string, cluster: string): Promise<boolean>;
+  /**
+   * For operators: sets the fence to what this lease says, also lower than it stands. For one case: somebody presented a
+   * token that the cluster never granted, and shut the domain for all to come. It has to be the lease that was granted
+   * last; after an older one stale holders pass.
+   */
+  reset(lease: FencedLease): Promise<void>;
 }
 
 /** Fences have keys of their own, as if in a sublevel of this name, so that deleting data does not touch them. */
 const PREFIX = '!fencepost!';
 const PREFIX_BYTES = encodeUtf8(PREFIX);
 const TEXT: TextEncodings = { keyEncoding: 'utf8', valueEncoding: 'utf8' };
-const DEFAULT_WORK_MS = 10_000;
-const MAX_WORK_MS = 3_600_000;
 
 /** One for each database of this process, however many guards are made of it. */
 const mutexes = new WeakMap<object, Mutex>();
@@ -105,11 +110,8 @@ const mutexes = new WeakMap<object, Mutex>();
  * A guard over an opened database. The fences lie in it, under keys that begin with `!fencepost!`: do not `clear()` the
  * whole database, and do not write there.
  */
-export function levelFence<K, V>(db: LevelDatabase<K, V>, options: LevelFenceOptions = {}): LevelFence<K, V> {
-  const { workTimeoutMs = DEFAULT_WORK_MS } = options;
-  if (!Number.isInteger(workTimeoutMs) || workTimeoutMs < 1 || workTimeoutMs > MAX_WORK_MS) {
-    throw new TypeError(`workTimeoutMs must be an integer from 1 to ${MAX_WORK_MS}, not ${workTimeoutMs}`);
-  }
+export function levelFence<K, V>(db: LevelDatabase<K, V>, options: WorkTimeOptions = {}): LevelFence<K, V> {
+  const workTimeoutMs = workTimeoutOf(options);
   const mutex = mutexOf(db);
 
   const read = async (domain: string): Promise<Fence | undefined> => {
@@ -118,18 +120,33 @@ export function levelFence<K, V>(db: LevelDatabase<K, V>, options: LevelFenceOpt
     return text === undefined ? undefined : decode(text, key);
   };
 
-  const run = async <T>(lease: FencedLease, work: LevelWork<K, V, T>): Promise<Outcome<T>> => {
-    checkLease(lease);
-    // The caller's object may change while this run waits for its turn.
-    const { domain, token, cluster, incarnation } = lease;
+  const put = (domain: string, fence: Fence): LevelOperation<K, V> => ({
+    type: 'put',
+    key: PREFIX + domain,
+    value: encode(fence),
+    ...TEXT,
+  });
+
+  const run = async <T>(
+    given: FencedLease | readonly FencedLease[],
+    work: LevelWork<K, V, T>,
+  ): Promise<LevelOutcome<T>> => {
+    const leases = leasesOf(given);
     return mutex.run(async () => {
-      const verdict = admit(await read(domain), { domain, token, cluster, incarnation });
+      const fences = new Map<string, Fence | undefined>();
+      for (const { domain } of leases) fences.set(domain, await read(domain));
+      const verdict = admitAll(leases, (domain) => fences.get(domain));
       if (verdict.status !== 'admitted') return verdict;
       const operations: LevelOperation<K, V>[] = [];
-      const value = await inTime(gathering(db, operations, work), workTimeoutMs, domain);
-      if (verdict.fence !== undefined) {
-        operations.push({ type: 'put', key: PREFIX + domain, value: encode(verdict.fence), ...TEXT });
-      }
+      const { result, stop } = gathering(db, operations, work);
+      const value = await inTime(result, workTimeoutMs, () => {
+        stop();
+        const domains = leases.map(({ domain }) => domain).join(', ');
+        return new Error(
+          `the guarded work on ${domains} was not done within workTimeoutMs = ${workTimeoutMs}: nothing was written`,
+        );
+      });
+      operations.push(...verdict.raised.map(({ domain, fence }) => put(domain, fence)));
       if (operations.length > 0) await db.batch(operations, { sync: true });
       return { status: 'applied', value, earlierIncarnation: verdict.earlierIncarnation };
     });
@@ -149,10 +166,14 @@ export function levelFence<K, V>(db: LevelDatabase<K, V>, options: LevelFenceOpt
       mutex.run(async () => {
         const fence = await read(domain);
         if (fence === undefined) return false;
-        const value = encode({ ...fence, issuer: issuerOf(cluster) });
-        await db.batch([{ type: 'put', key: PREFIX + domain, value, ...TEXT }], { sync: true });
+        await db.batch([put(domain, { ...fence, issuer: issuerOf(cluster) })], { sync: true });
         return true;
       }),
+    async reset(lease) {
+      checkLease(lease);
+      const operation = put(lease.domain, fenceOf(lease));
+      await mutex.run(() => db.batch([operation], { sync: true }));
+    },
   };
 }
 
@@ -202,27 +223,6 @@ function gathering<K, V, T>(
     }
   };
   return { result: call(), stop };
-}
-
-async function inTime<T>(
-  work: { readonly result: Promise<T>; readonly stop: () => void },
-  limitMs: number,
-  domain: string,
-): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      work.stop();
-      reject(
-        new Error(`the guarded work on ${domain} was not done within workTimeoutMs = ${limitMs}: nothing was written`),
-      );
-    }, limitMs);
-  });
-  try {
-    return await Promise.race([work.result, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function isFenceKey(key: unknown): boolean {

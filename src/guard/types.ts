@@ -36,16 +36,39 @@ export interface Stale {
 /**
  * Refused for another cause than a greater token: nothing was changed. `issuer`: the fence belongs to another cluster
  * than the lease's, and their tokens do not compare. `incarnation`: the very token of the fence, but of another history:
- * two leases that nothing orders.
+ * two leases that nothing orders. `jump`: a token so far above the fence that no cluster grants it.
  */
 export interface Rejected {
   /** Tells the outcomes apart. */
   readonly status: 'rejected';
   /** See above. */
-  readonly reason: 'issuer' | 'incarnation';
+  readonly reason: 'issuer' | 'incarnation' | 'jump';
   /** What happened, and what an operator does about it. */
   readonly message: string;
 }
 
-/** How a guarded operation ends. Failures of the resource itself are thrown. */
-export type Outcome<T> = Applied<T> | Stale | Rejected;
+/**
+ * The fence let the operation pass, and a row condition of the operation met no row: what it was to change is not there.
+ * Nothing was changed. Only of resources with row conditions.
+ */
+export interface Missing {
+  /** Tells the outcomes apart. */
+  readonly status: 'missing';
+}
+
+/**
+ * The resource gave the operation up because of others at the same time (a serialization failure, a deadlock), and did so
+ * again each time that the guard ran it anew. Nothing was changed, and nothing is said about the lease: trying again is
+ * allowed, after a pause. Only of resources with transactions of their own.
+ */
+export interface Retry {
+  /** Tells the outcomes apart. */
+  readonly status: 'retry';
+  /** How often the guard ran the operation, the first time included. */
+  readonly attempts: number;
+  /** The resource's own error of the last time. */
+  readonly cause: unknown;
+}
+
+/** How a guarded operation ends on any resource. Failures of the resource itself are thrown. */
+export type Outcome<T> = Applied<T> | Stale | Rejected | Missing | Retry;

@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { ClassicLevel } from 'classic-level';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { levelFence } from '../../src/guard/leveldb.js';
 import type { FencedLease, LevelFence } from '../../src/guard/leveldb.js';
+import { builtModule, killedInside } from './killed.js';
 
 const PROD = { cluster: 'prod', incarnation: 'a'.repeat(32) };
 const RESTORED = { cluster: 'prod', incarnation: 'b'.repeat(32) };
@@ -224,7 +223,7 @@ describe('one step or none', () => {
     await db.close();
     const script = `
       import { ClassicLevel } from 'classic-level';
-      import { levelFence } from '${pathToFileURL(join(process.cwd(), 'dist/guard/leveldb.js')).href}';
+      import { levelFence } from '${builtModule('guard/leveldb.js')}';
       const db = new ClassicLevel(process.argv[1]);
       await db.open();
       const lease = { domain: 'orders/eu', token: 6n, cluster: 'prod', incarnation: '${PROD.incarnation}' };
@@ -233,20 +232,7 @@ describe('one step or none', () => {
         process.stdout.write('checked');
         await new Promise(() => setInterval(() => {}, 1000));
       });`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script, directory], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    await new Promise<void>((resolve, reject) => {
-      child.stdout.once('data', () => {
-        resolve();
-      });
-      child.once('exit', () => {
-        reject(new Error('the child ended before it had checked'));
-      });
-    });
-    const gone = new Promise((resolve) => child.once('close', resolve));
-    child.kill('SIGKILL');
-    await gone;
+    await killedInside(script, directory);
     await reopen();
     expect(await db.get('x')).toBe('a');
     expect((await fence.fence('orders/eu'))?.token).toBe(5n);
@@ -290,6 +276,47 @@ describe('one step or none', () => {
     }
     expect(await db.get('x')).toBe('slow, then quick');
     expect(await db.sublevel('s').get('x')).toBe('slow, then quick');
+  });
+});
+
+describe('several domains in one operation', () => {
+  const both = (eu: number, us: number) => [lease(eu), lease(us, { domain: 'orders/us' })];
+
+  test('all fences are checked and raised, or none', async () => {
+    const move = (eu: number, us: number, value: string) =>
+      fence.run(both(eu, us), (data) => {
+        data.put('eu', value);
+        data.put('us', value);
+      });
+    expect((await move(5, 7, 'a')).status).toBe('applied');
+    expect(await move(6, 6, 'b')).toEqual({ status: 'stale', fence: 7n });
+    expect(await move(4, 8, 'c')).toEqual({ status: 'stale', fence: 5n });
+    expect((await fence.fence('orders/eu'))?.token).toBe(5n);
+    expect((await fence.fence('orders/us'))?.token).toBe(7n);
+    expect([await db.get('eu'), await db.get('us')]).toEqual(['a', 'a']);
+  });
+
+  test('needs leases of different domains, one at least', async () => {
+    await expect(fence.run([], () => undefined)).rejects.toThrow('one at least');
+    await expect(fence.run([lease(5), lease(6)], () => undefined)).rejects.toThrow('one of each domain');
+    await expect(fence.run([lease(5), lease(0, { domain: 'b' })], () => undefined)).rejects.toThrow('(the 2. of 2)');
+  });
+});
+
+describe('a token that was never granted', () => {
+  test('is rejected when it is too far from the fence; a nearer one shuts the domain until an operator resets its fence to the last lease that was', async () => {
+    await put(lease(5), 'a');
+    const step = 631_152_000_000_000n;
+    const far = await put(lease(6n + step, { incarnation: 'made up' }), 'poison');
+    expect(far).toMatchObject({ status: 'rejected', reason: 'jump' });
+    expect(await db.get('x')).toBe('a');
+    await put(lease(5n + step, { incarnation: 'made up' }), 'poison');
+    expect((await put(lease(6), 'b')).status).toBe('stale');
+    await fence.reset(lease(6));
+    expect((await put(lease(5), 'c')).status).toBe('stale');
+    expect((await put(lease(6), 'd')).status).toBe('applied');
+    expect(await db.get('x')).toBe('d');
+    await expect(fence.reset(lease(0))).rejects.toThrow('token');
   });
 });
 
@@ -359,6 +386,13 @@ describe('what is not a lease, or not a fence', () => {
     await expect(fence.run(bad, () => undefined)).rejects.toThrow(/domain.*token.*cluster.*incarnation/);
     await expect(fence.open(lease(0))).rejects.toThrow('token');
     await expect(fence.open(lease(2n ** 63n))).rejects.toThrow('token');
+  });
+
+  test('the lease of a slot is one, with a fence of its own', async () => {
+    expect((await put(lease(6, { domain: 'gpu#0' }), 'a')).status).toBe('applied');
+    expect((await put(lease(5, { domain: 'gpu#1' }), 'b')).status).toBe('applied');
+    expect((await put(lease(5, { domain: 'gpu#0' }), 'c')).status).toBe('stale');
+    await expect(fence.open(lease(5, { domain: 'gpu#01' }))).rejects.toThrow('domain');
   });
 
   test.each([

@@ -54,8 +54,10 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it('a guard loads guards and what they stand on', () => {
-    expect(roomsOf(graphOf('guard/leveldb.js'))).toEqual(['base', 'guard']);
+  it.each(['conformance/index', 'leveldb', 'memory'])('guard/%s loads guards and what they stand on, and no package', (name) => {
+    const graph = graphOf(`guard/${name}.js`);
+    expect(roomsOf(graph)).toEqual(['base', 'guard']);
+    expect(graph.packages).toEqual([]);
   });
 
   it('fencepost/testing loads a whole node (and so this test sees what is there)', () => {

@@ -1,13 +1,11 @@
 /** A holder in a process of its own (`holder-child.ts`), which a test stops, blocks or kills; and the resource it writes to. */
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { build } from 'vite';
 import { Program } from './chaos/children.js';
 import type { ResourceOrder } from './chaos/orders.js';
-import { freePorts, until } from './cluster.js';
+import { freePorts } from './cluster.js';
+import { bundle, TalkingChild } from './talking-child.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -50,6 +48,9 @@ export type HolderTask =
   /** Say how things look. */
   | { readonly type: 'look' };
 
+/** One holder. */
+export type HolderProcess = TalkingChild<HolderNews, HolderTask>;
+
 /** Programs, bundled so that Node runs them as they stand, a resource, and a folder. Use with `await using`. */
 export class HolderStage implements AsyncDisposable {
   readonly home: string;
@@ -69,22 +70,7 @@ export class HolderStage implements AsyncDisposable {
 
   static async create(): Promise<HolderStage> {
     const home = await mkdtemp(join(tmpdir(), 'fencepost-holder-'));
-    // Two folders below the root, as `src` and `dist` files are: the proto files are found from there.
-    const programs = join(ROOT, `node_modules/.fencepost-holder-${process.pid}`);
-    await build({
-      root: ROOT,
-      configFile: false,
-      logLevel: 'error',
-      build: {
-        ssr: true,
-        outDir: programs,
-        target: 'node20',
-        rolldownOptions: {
-          input: [join(import.meta.dirname, 'holder-child.ts'), join(import.meta.dirname, 'chaos/resource.ts')],
-          output: { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' },
-        },
-      },
-    });
+    const programs = await bundle('holder', 'holder-child.ts', 'chaos/resource.ts');
     const [port = 0] = await freePorts(1);
     const stage = new HolderStage(home, programs, port);
     await mkdir(join(home, 'resource'));
@@ -98,13 +84,7 @@ export class HolderStage implements AsyncDisposable {
     environment: Readonly<Record<string, string>> = {},
   ): HolderProcess {
     const whole = { package: ROOT, ttlMs: 3_000, waitMs: 0, coolDownMs: 0, resource: this.resource, ...order };
-    const child = fork(join(this.#programs, 'holder-child.mjs'), [JSON.stringify(whole)], {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // Not what the test runner was started with.
-      execArgv: [],
-      env: { ...process.env, ...environment },
-    });
-    const holder = new HolderProcess(child);
+    const holder: HolderProcess = new TalkingChild(join(this.#programs, 'holder-child.mjs'), whole, environment);
     this.#holders.push(holder);
     return holder;
   }
@@ -113,41 +93,5 @@ export class HolderStage implements AsyncDisposable {
     await Promise.all([...this.#holders.map((holder) => holder.kill()), this.#resource.kill()]);
     await rm(this.home, { recursive: true, force: true });
     await rm(this.#programs, { recursive: true, force: true });
-  }
-}
-
-/** One holder. */
-export class HolderProcess {
-  readonly #child: ChildProcess;
-  readonly #news: HolderNews[] = [];
-  readonly #exited: Promise<unknown>;
-
-  constructor(child: ChildProcess) {
-    this.#child = child;
-    child.on('message', (news) => {
-      this.#news.push(news as HolderNews);
-    });
-    this.#exited = new Promise((done) => child.once('exit', done));
-  }
-
-  /** Waits for the next news of this kind, and takes them. */
-  async next<T extends HolderNews['type']>(type: T): Promise<Extract<HolderNews, { readonly type: T }>> {
-    await until(`the holder to say "${type}"`, () => this.#news.some((news) => news.type === type));
-    const at = this.#news.findIndex((news) => news.type === type);
-    const [news] = this.#news.splice(at, 1);
-    return news as Extract<HolderNews, { readonly type: T }>;
-  }
-
-  tell(task: HolderTask): void {
-    this.#child.send(task);
-  }
-
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#child.kill(signal);
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await this.#exited;
   }
 }
