@@ -294,7 +294,7 @@ function drawLimits(random: Random): StateLimits {
 
 /** In some runs an operator changes them, a few times to some ten times in each. */
 function drawLimitsEvery(random: Random, leastTtlMs: number): number {
-  return chance(random, 120) ? skewed(random, leastTtlMs / 10, leastTtlMs / 2) : 0;
+  return chance(random, 120) ? skewed(random, leastTtlMs / 20, leastTtlMs / 3) : 0;
 }
 
 /** Mostly close together; now and then too far apart to form. */

@@ -68,9 +68,9 @@ export class LimitsOperator implements SimClient {
     const some = (low: number, most: number, high: number): number =>
       chance(random, 400) ? high : skewedInt(random, low, most);
     const all = {
-      queueLimit: some(1, 5, STATE_LIMITS.queue) - (chance(random, 200) ? 1 : 0),
+      queueLimit: chance(random, 300) ? STATE_LIMITS.queue : nextInt(random, 0, 2),
       leasesPerPrincipal: some(1, 8, STATE_LIMITS.leasesPerPrincipal),
-      waitersPerPrincipal: some(1, 5, STATE_LIMITS.waitersPerPrincipal) - (chance(random, 200) ? 1 : 0),
+      waitersPerPrincipal: chance(random, 400) ? STATE_LIMITS.waitersPerPrincipal : nextInt(random, 0, 4),
       prefixQuotas: ['d1', 'd', 'd2'].slice(0, nextInt(random, 0, 3)).map((prefix) => ({
         prefix,
         leases: some(1, 5, 1_000),
@@ -80,7 +80,7 @@ export class LimitsOperator implements SimClient {
     const names = Object.keys(all) as (keyof typeof all)[];
     const kept = pick(random, names);
     return Object.fromEntries(
-      names.filter((name) => name === kept || chance(random, 300)).map((name) => [name, all[name]]),
+      names.filter((name) => name === kept || chance(random, 400)).map((name) => [name, all[name]]),
     );
   }
 

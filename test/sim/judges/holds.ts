@@ -85,6 +85,7 @@ export class Holds implements AttemptObserver {
       case 'get':
       case 'list':
       case 'transferLeadership':
+      case 'changeLimits':
       case 'getStatus':
       case 'getStateHash':
         return;

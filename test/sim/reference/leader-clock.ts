@@ -190,6 +190,7 @@ export class LeaderClock {
       case 'forceRelease':
       case 'endWait':
       case 'endCoolDown':
+      case 'limits':
         return;
     }
   }

@@ -169,6 +169,7 @@ export class Waits {
       case 'checkpoint':
       case 'void':
       case 'endHold':
+      case 'limits':
     }
   }
 
