@@ -9,10 +9,16 @@ import { encodeUtf8 } from '../base/utf8.js';
 import { admit, checkLease, issuerOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { Mutex } from './mutex.js';
-import type { FencedLease, Outcome } from './types.js';
+import type { Applied, FencedLease, Rejected, Stale } from './types.js';
 
 export type { Fence } from './fence.js';
-export type { Applied, FencedLease, Outcome, Rejected, Stale } from './types.js';
+export type { Applied, FencedLease, Rejected, Stale } from './types.js';
+
+/**
+ * How a guarded operation ends on LevelDB: a put needs no row to be there, and runs follow one another, so neither
+ * `missing` nor `retry` occurs. Failures of the database itself are thrown.
+ */
+export type LevelOutcome<T> = Applied<T> | Stale | Rejected;
 
 /** Text keys and values, whatever the database's own encodings are. */
 export interface TextEncodings {
@@ -66,7 +72,7 @@ export interface Tenure<K, V> {
   /** Where the fence stands at least. */
   readonly token: bigint;
   /** As {@link LevelFence.run} under the lease that was opened. */
-  run<T>(work: LevelWork<K, V, T>): Promise<Outcome<T>>;
+  run<T>(work: LevelWork<K, V, T>): Promise<LevelOutcome<T>>;
 }
 
 /** A guard over one database. */
@@ -75,13 +81,13 @@ export interface LevelFence<K, V> {
    * Begins a tenure: raises the fence to the lease's token before anything is read. Do this first; without it a
    * predecessor may still write between your first read and your first write.
    */
-  open(lease: FencedLease): Promise<Outcome<Tenure<K, V>>>;
+  open(lease: FencedLease): Promise<LevelOutcome<Tenure<K, V>>>;
   /**
    * Checks and raises the fence, runs `work`, and writes the fence and all changes in one synced batch. When the
    * lease is stale or rejected, `work` is not called. When `work` throws, nothing is written, and `run` throws
    * the same. Runs of one database follow one another.
    */
-  run<T>(lease: FencedLease, work: LevelWork<K, V, T>): Promise<Outcome<T>>;
+  run<T>(lease: FencedLease, work: LevelWork<K, V, T>): Promise<LevelOutcome<T>>;
   /** The fence of a domain, undefined when nobody has written under it. For operators. */
   fence(domain: string): Promise<Fence | undefined>;
   /**
@@ -118,7 +124,7 @@ export function levelFence<K, V>(db: LevelDatabase<K, V>, options: LevelFenceOpt
     return text === undefined ? undefined : decode(text, key);
   };
 
-  const run = async <T>(lease: FencedLease, work: LevelWork<K, V, T>): Promise<Outcome<T>> => {
+  const run = async <T>(lease: FencedLease, work: LevelWork<K, V, T>): Promise<LevelOutcome<T>> => {
     checkLease(lease);
     // The caller's object may change while this run waits for its turn.
     const { domain, token, cluster, incarnation } = lease;

@@ -47,5 +47,28 @@ export interface Rejected {
   readonly message: string;
 }
 
-/** How a guarded operation ends. Failures of the resource itself are thrown. */
-export type Outcome<T> = Applied<T> | Stale | Rejected;
+/**
+ * The fence let the operation pass, and a row condition of the operation met no row: what it was to change is not there.
+ * Nothing was changed. Only of resources with row conditions.
+ */
+export interface Missing {
+  /** Tells the outcomes apart. */
+  readonly status: 'missing';
+}
+
+/**
+ * The resource gave the operation up because of others at the same time (a serialization failure, a deadlock), and did so
+ * again each time that the guard ran it anew. Nothing was changed, and nothing is said about the lease: trying again is
+ * allowed, after a pause. Only of resources with transactions of their own.
+ */
+export interface Retry {
+  /** Tells the outcomes apart. */
+  readonly status: 'retry';
+  /** How often the guard ran the operation, the first time included. */
+  readonly attempts: number;
+  /** The resource's own error of the last time. */
+  readonly cause: unknown;
+}
+
+/** How a guarded operation ends on any resource. Failures of the resource itself are thrown. */
+export type Outcome<T> = Applied<T> | Stale | Rejected | Missing | Retry;
