@@ -36,7 +36,7 @@ export default defineConfig({
       // Whatever is in no other project, so that no file is ever left out.
       project('edge', ['test/**/*.test.ts'], {
         testTimeout: 30_000,
-        exclude: [...pure, ...storage, ...transport, ...packages, ...processes],
+        exclude: [...pure, ...storage, ...transport, ...packages, ...processes, '**/node_modules/**'],
       }),
       // What a program that has installed the package sees: `dist`, by its exports.
       project('package', packages, { testTimeout: 60_000, globalSetup: ['test/support/built.setup.ts'] }),

@@ -3,12 +3,14 @@
  * run shows all there is to mend. `npm run fix` mends what can be mended by a tool.
  */
 import { spawnSync } from 'node:child_process';
-import { checkNode, install, root } from './prepare.js';
+import { checkNode, install, installServers, root } from './prepare.js';
 
 const CHECKS = ['types', 'lint', 'format', 'imports', 'unused', 'proto', 'breaking', 'api'];
 
 checkNode();
 install();
+// For the types of the drivers.
+if (!installServers()) process.exit(1);
 const failed = CHECKS.filter((check) => {
   console.log(`— ${check}`);
   const { status } = spawnSync('npm', ['run', '--silent', `check:${check}`], { cwd: root, stdio: 'inherit' });

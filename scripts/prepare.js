@@ -13,6 +13,9 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 /** What an installation leaves behind; npm writes it last. */
 const INSTALLED = 'node_modules/.package-lock.json';
 
+/** The package of servers and drivers that only tests need, with a lock file of its own. */
+const SERVERS = 'test/servers';
+
 /**
  * When a file was last written, in milliseconds since 1970; 0 when it does not exist.
  * @param {string} path relative to the root
@@ -50,6 +53,21 @@ export function install() {
   if (writtenAt(INSTALLED) >= writtenAt('package-lock.json')) return;
   console.log('Installing packages (npm ci) …');
   step('npm ci', 'npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);
+}
+
+/**
+ * The same for `test/servers`, whose packages do need their install scripts. Whether that went well: the tests that
+ * want such a server are skipped otherwise, and say so.
+ * @returns {boolean}
+ */
+export function installServers() {
+  if (writtenAt(join(SERVERS, INSTALLED)) >= writtenAt(join(SERVERS, 'package-lock.json'))) return true;
+  console.log(`Installing servers for tests (npm ci --prefix ${SERVERS}) …`);
+  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    cwd: join(root, SERVERS),
+    stdio: 'inherit',
+  });
+  return status === 0;
 }
 
 /** Compiles `src` into `dist`; 0.4 s when nothing changed. */
