@@ -9,6 +9,7 @@ import { build, root } from './prepare.js';
 const ENTRIES = {
   fencepost: 'client/index',
   'fencepost-guard-leveldb': 'guard/leveldb',
+  'fencepost-guard-postgres': 'guard/postgres',
   'fencepost-testing': 'testing/index',
 };
 

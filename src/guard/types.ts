@@ -36,13 +36,13 @@ export interface Stale {
 /**
  * Refused for another cause than a greater token: nothing was changed. `issuer`: the fence belongs to another cluster
  * than the lease's, and their tokens do not compare. `incarnation`: the very token of the fence, but of another history:
- * two leases that nothing orders.
+ * two leases that nothing orders. `jump`: a token so far above the fence that no cluster grants it.
  */
 export interface Rejected {
   /** Tells the outcomes apart. */
   readonly status: 'rejected';
   /** See above. */
-  readonly reason: 'issuer' | 'incarnation';
+  readonly reason: 'issuer' | 'incarnation' | 'jump';
   /** What happened, and what an operator does about it. */
   readonly message: string;
 }

@@ -80,19 +80,27 @@ create or replace view fencing.observed as
 -- Keeps successors out for at most this long, in milliseconds, whatever becomes of the client: the whole transaction
 -- where the server can limit that (17 and later), otherwise a third for each of the three parts that can be limited:
 -- the client's own work, one statement, and idling. Gives the time that the client may work.
+-- Limits that are lower already stay.
 create or replace function fencing.limit_transaction(ms integer) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  whole boolean := current_setting('server_version_num')::integer >= 170000;
-  part text := case when whole then ms else greatest(ms / 3, 1) end;
+  limits text[] := array['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout'];
+  part integer := greatest(ms / 3, 1);
+  each text;
 begin
   if ms is null or ms < 1 then
     raise exception 'limit_transaction: ms must be at least 1' using errcode = '22023';
   end if;
-  perform set_config('lock_timeout', part, true), set_config('statement_timeout', part, true),
-    set_config('idle_in_transaction_session_timeout', part, true);
-  if whole then perform set_config('transaction_timeout', part, true); end if;
-  return part::integer;
+  if current_setting('server_version_num')::integer >= 170000 then
+    limits := limits || 'transaction_timeout'::text;
+    part := ms;
+  end if;
+  foreach each in array limits loop
+    if extract(epoch from current_setting(each)::interval) * 1000 not between 1 and part then
+      perform set_config(each, part::text, true);
+    end if;
+  end loop;
+  return part;
 end
 $$;
 
@@ -240,8 +248,9 @@ $$;
 
 -- For operators: sets the fence, upward or downward, for example below a token that nobody was ever granted. Whoever held a
 -- greater token writes again when it is set below. The note says why. Gives the token before.
-create or replace function fencing.reset(domain text, token bigint, note text) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function fencing.reset(
+  domain text, token bigint, note text, issuer text default null, incarnation text default null
+) returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   old fencing.fence;
 begin
@@ -250,11 +259,12 @@ begin
   end if;
   perform pg_advisory_xact_lock(1718969203, hashtext(reset.domain));
   select * into old from fencing.fence f where f.domain = reset.domain for update;
-  insert into fencing.fence as f (domain, token) values (reset.domain, reset.token)
-    on conflict on constraint fence_pkey do update
-      set token = excluded.token, incarnation = null, raised_at = excluded.raised_at;
+  insert into fencing.fence as f (domain, token, issuer, incarnation)
+    values (reset.domain, reset.token, reset.issuer, reset.incarnation)
+    on conflict on constraint fence_pkey do update set token = excluded.token,
+      issuer = coalesce(excluded.issuer, f.issuer), incarnation = excluded.incarnation, raised_at = excluded.raised_at;
   insert into fencing.history (domain, token_before, token_after, issuer_before, issuer_after, note)
-    values (reset.domain, old.token, reset.token, old.issuer, old.issuer, reset.note);
+    values (reset.domain, old.token, reset.token, old.issuer, coalesce(reset.issuer, old.issuer), reset.note);
   return old.token;
 end
 $$;
