@@ -12,6 +12,8 @@ import { join, resolve } from 'node:path';
 import type * as pg from 'pg';
 import { freePorts } from '../process/cluster.js';
 
+export type { Pool, PoolClient } from 'pg';
+
 /** A server program that may be on this machine. */
 export interface PostgresKind {
   /** For the names of tests; says what is missing when it is. */

@@ -1,0 +1,118 @@
+/** The guard of PostgreSQL that keeps the fence in the row that it guards. */
+import { admit, checkLease, issuerOf } from './fence.js';
+import { mayRunAgain, repeated } from './postgres-transaction.js';
+import type { Attempt, PostgresPool } from './postgres-transaction.js';
+import type { FencedLease, Outcome } from './types.js';
+
+/** A row, by the names of its columns, as the driver gives it. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The table for {@link postgresRows}. */
+export interface RowTable {
+  /** Its name; `schema.table` where it is not on the search path. */
+  readonly table: string;
+  /** The column of its primary key. */
+  readonly key: string;
+}
+
+/** A change of one row, in SQL. */
+export interface RowChange {
+  /** What comes after `set`, for example `balance = balance - $1`. Written by you, never by a user. */
+  readonly set: string;
+  /** A condition of your own, for example `balance >= $1`. When it does not hold the outcome is `missing`. */
+  readonly where?: string;
+  /** The values of `$1`, `$2` and so on. */
+  readonly values?: readonly unknown[];
+}
+
+/** A tenure that has raised the fence of its row. */
+export interface RowTenure {
+  /** The row as it is under the fence: no lower token changes it any more. */
+  readonly row: Row;
+  /** Where the fence stands at least. */
+  readonly token: bigint;
+  /** As {@link PostgresRows.change} under the lease, and of the row, that was opened. */
+  change(change: RowChange): Promise<Outcome<Row>>;
+}
+
+/** A guard over the rows of one table. */
+export interface PostgresRows {
+  /** Begins a tenure: raises the fence of this row and gives the row. Do this first, then decide by what it says. */
+  open(lease: FencedLease, key: unknown): Promise<Outcome<RowTenure>>;
+  /**
+   * One update of one row, in one statement that compares and raises the fence: right at every isolation level, and there is
+   * no transaction that a holder who stops could leave open. Gives the row after it. `missing` when there is no such row, or
+   * `where` does not hold. Serialization failures and deadlocks are run again, up to five times; then `retry`. Other errors
+   * of the database are thrown.
+   */
+  change(lease: FencedLease, key: unknown, change: RowChange): Promise<Outcome<Row>>;
+}
+
+/** As `max_jump` in `fencing.sql`: 20 years of microseconds. */
+const MAX_JUMP = 631_152_000_000_000n;
+
+/**
+ * A guard over single rows of a table with `fence_token bigint not null default 0` and `fence_issuer text`. It needs nothing
+ * else in the database, and so has its limits: the fence is lost with the row, so a stale holder may insert it again (mark
+ * rows as deleted instead, or use {@link postgresFence}); it stores no incarnation, so the equal token of another history
+ * passes; only this guard compares, so all writers have to use it. The lease's domain has to stand for the row, always the same.
+ */
+export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowTable): PostgresRows {
+  const name = table.split('.').map(identifier).join('.');
+  const key = identifier(keyColumn);
+
+  /** Why the update met no row. Nothing was changed, and a fence only rises, so asking afterwards is soon enough. */
+  const whyNot = async <T>(lease: FencedLease, id: unknown): Promise<Outcome<T>> => {
+    const sql = `select fence_token::text as token, fence_issuer as issuer from ${name} where ${key} = $1`;
+    const [row] = (await pool.query(sql, [id])).rows as readonly { token: string; issuer: string | null }[];
+    if (row === undefined || row.token === '0') return { status: 'missing' };
+    const { token, cluster, incarnation } = lease;
+    const fence = { token: BigInt(row.token), issuer: row.issuer ?? issuerOf(cluster), incarnation };
+    const verdict = admit(fence, lease);
+    if (verdict.status !== 'admitted') return verdict;
+    if (token - fence.token <= MAX_JUMP) return { status: 'missing' };
+    const message =
+      `token ${token} is ${token - fence.token} ahead of the fence of row ${String(id)} in ${table}: no cluster grants that. ` +
+      'If it is right, set fence_token to it by hand.';
+    return { status: 'rejected', reason: 'jump', message };
+  };
+
+  const change = async (
+    lease: FencedLease,
+    id: unknown,
+    { set, where, values = [] }: RowChange,
+  ): Promise<Outcome<Row>> => {
+    checkLease(lease);
+    const [t, i, k] = [1, 2, 3].map((each) => `$${values.length + each}`);
+    const sql =
+      `update ${name} set ${set === '' ? '' : `${set}, `}fence_token = ${t}::bigint, fence_issuer = ${i}::text where ${key} = ${k} ` +
+      `and fence_token <= ${t}::bigint and (fence_token = 0 or ${t}::bigint - fence_token <= ${MAX_JUMP}) ` +
+      `and (fence_issuer is null or fence_issuer = ${i}::text)${where === undefined ? '' : ` and (${where})`} returning *`;
+    const { domain, token, cluster, incarnation } = lease;
+    const all = [...values, token.toString(), issuerOf(cluster), id];
+    return repeated(async (): Promise<Attempt<Row>> => {
+      try {
+        const [row] = (await pool.query(sql, all)).rows;
+        if (row !== undefined) return { status: 'applied', value: row, earlierIncarnation: undefined };
+        return await whyNot({ domain, token, cluster, incarnation }, id);
+      } catch (cause) {
+        if (mayRunAgain(cause)) return { status: 'again', cause, last: false };
+        throw cause;
+      }
+    });
+  };
+
+  return {
+    change,
+    async open({ domain, token, cluster, incarnation }, id) {
+      const lease = { domain, token, cluster, incarnation };
+      const raised = await change(lease, id, { set: '' });
+      if (raised.status !== 'applied') return raised;
+      return { ...raised, value: { row: raised.value, token, change: (next) => change(lease, id, next) } };
+    },
+  };
+}
+
+function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,327 @@
+/** The guard of PostgreSQL with one fence for each domain. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { postgresFence } from '../../src/guard/postgres.js';
+import type { FencedLease, FencedTransaction, PostgresFence } from '../../src/guard/postgres.js';
+import { until } from '../process/cluster.js';
+import { POSTGRES } from '../servers/postgres.js';
+import type { Pool } from '../servers/postgres.js';
+import { D, FencedDatabase } from './postgres-database.js';
+
+const PROD = { cluster: 'prod', incarnation: 'a'.repeat(32) };
+const lease = (token: number | bigint, more: Partial<FencedLease> = {}): FencedLease => ({
+  domain: D,
+  token: BigInt(token),
+  ...PROD,
+  ...more,
+});
+const set = (qty: number, id = 1) => `update stock set qty = ${qty} where id = ${id}`;
+const put = (qty: number) => (tx: FencedTransaction) => tx.query(set(qty)).then(() => undefined);
+
+describe('options', () => {
+  const pool = undefined as unknown as Pool;
+  it('are refused with every fault', () => {
+    const wrong = { limitMs: 99, isolation: 'read uncommitted' as 'serializable' };
+    expect(() => postgresFence(pool, wrong)).toThrow(/limitMs must be .* not 99; isolation must be one of/);
+    expect(() => postgresFence(pool, { limitMs: 3_600_001 })).toThrow(TypeError);
+  });
+  it('and a lease that is none never reaches the database', async () => {
+    const fence = postgresFence(pool);
+    await expect(fence.run({ ...lease(1), token: 0n, cluster: '' }, () => 1)).rejects.toThrow(
+      /token must .* cluster must/,
+    );
+    await expect(fence.run([], () => 1)).rejects.toThrow(/one lease of each domain/);
+    await expect(fence.run([lease(1), lease(2)], () => 1)).rejects.toThrow(/one lease of each domain/);
+  });
+});
+
+describe.each(POSTGRES)('$name', (kind) => {
+  describe.skipIf(kind.bin === undefined)('postgresFence', () => {
+    let db: FencedDatabase;
+    let pool: Pool;
+    let fence: PostgresFence;
+
+    beforeAll(async () => {
+      db = await FencedDatabase.start(kind);
+      pool = db.pool;
+      fence = postgresFence(pool);
+    }, 120_000);
+    afterAll(() => db[Symbol.asyncDispose]());
+    beforeEach(() => db.clear());
+
+    const qty = (id = 1) => db.one('select qty from stock where id = $1', [id]);
+
+    it('applies the first, the equal and a greater token; of a lower one not even the work is called', async () => {
+      expect(await fence.fence(D)).toBeUndefined();
+      const applied = { status: 'applied', value: undefined, earlierIncarnation: undefined };
+      for (const token of [5, 5, 6]) expect(await fence.run(lease(token), put(token))).toEqual(applied);
+      let called = false;
+      const late = await fence.run(lease(5), () => {
+        called = true;
+      });
+      expect(late).toEqual({ status: 'stale', fence: 6n });
+      expect([called, await qty()]).toEqual([false, 6]);
+      expect(await fence.fence(D)).toEqual({ token: 6n, issuer: 'fencepost:prod', incarnation: PROD.incarnation });
+    });
+
+    it.each([2n ** 53n, 2n ** 63n - 2n])('compares all bits, at %s', async (token) => {
+      await fence.run(lease(token + 1n), put(1));
+      expect(await fence.run(lease(token), put(2))).toEqual({ status: 'stale', fence: token + 1n });
+      expect((await fence.run(lease(token + 1n), put(3))).status).toBe('applied');
+    });
+
+    it('a tenure raises before it reads, and ends when a greater one has opened', async () => {
+      const first = await fence.open(lease(5));
+      const second = await fence.open(lease(6));
+      if (first.status !== 'applied' || second.status !== 'applied') throw new Error('not opened');
+      expect(await first.value.run(put(5))).toEqual({ status: 'stale', fence: 6n });
+      const read = await second.value.run(
+        async (tx) => (await tx.query('select qty from stock where id = $1', [1])).rows,
+      );
+      expect(read).toMatchObject({ status: 'applied', value: [{ qty: 10 }] });
+      expect(await fence.open(lease(5))).toEqual({ status: 'stale', fence: 6n });
+    });
+
+    it('keeps issuer and incarnation apart (S8); strange names of clusters are only text', async () => {
+      const strange = { cluster: `o'ne \\ "two"`, incarnation: `'; drop table stock; --` };
+      await fence.run(lease(5, strange), put(5));
+      expect(await fence.fence(D)).toEqual({
+        token: 5n,
+        issuer: `fencepost:${strange.cluster}`,
+        incarnation: strange.incarnation,
+      });
+      expect(await fence.run(lease(9), put(9))).toMatchObject({ status: 'rejected', reason: 'issuer' });
+      expect(await fence.allowIssuer(D, 'prod', 'moved')).toBe(true);
+      expect(await fence.allowIssuer('nobody', 'prod', 'moved')).toBe(false);
+      expect(await fence.run(lease(4), put(4))).toMatchObject({ status: 'stale' });
+      expect(await fence.run(lease(5), put(5))).toMatchObject({ status: 'rejected', reason: 'incarnation' });
+      expect(await fence.run(lease(6), put(6))).toMatchObject({ earlierIncarnation: strange.incarnation });
+      expect(await fence.run(lease(6), put(7))).toMatchObject({ status: 'applied', earlierIncarnation: undefined });
+    });
+
+    it('rejects a jump, and an operator resets a poisoned fence', async () => {
+      await fence.run(lease(2n ** 62n), put(1));
+      await fence.reset(lease(5), 'wrong client');
+      expect(await fence.run(lease(2n ** 62n), put(2))).toMatchObject({ status: 'rejected', reason: 'jump' });
+      expect(await fence.run(lease(4), put(4))).toEqual({ status: 'stale', fence: 5n });
+      expect((await fence.run(lease(6), put(6))).status).toBe('applied');
+    });
+
+    it('several domains: all or none', async () => {
+      const us = (token: number) => lease(token, { domain: 'orders/us' });
+      await fence.run(us(7), put(7));
+      expect(await fence.run([us(6), lease(5)], put(1))).toEqual({ status: 'stale', fence: 7n });
+      expect(await fence.fence(D)).toBeUndefined();
+      expect((await fence.run([us(8), lease(5)], put(1))).status).toBe('applied');
+      expect([(await fence.fence(D))?.token, (await fence.fence('orders/us'))?.token]).toEqual([5n, 8n]);
+    });
+
+    describe('one transaction or none', () => {
+      it('work that throws, a statement that fails, and one whose failure is swallowed: neither data nor fence', async () => {
+        await fence.run(lease(5), put(5));
+        const failing = fence.run(lease(6), async (tx) => {
+          await tx.query(set(6));
+          throw new Error('no paper');
+        });
+        await expect(failing).rejects.toThrow('no paper');
+        await expect(fence.run(lease(6), (tx) => tx.query('select 1/0'))).rejects.toMatchObject({ code: '22012' });
+        const swallowed = fence.run(lease(6), async (tx) => {
+          await tx.query(set(6));
+          await tx.query('select 1/0').catch(() => undefined);
+        });
+        await expect(swallowed).rejects.toThrow(/the work went on: nothing was written/);
+        expect([await qty(), (await fence.fence(D))?.token]).toEqual([5, 5n]);
+      });
+
+      it('change that meets no row is missing, also when the work hides it', async () => {
+        const both = async (tx: FencedTransaction): Promise<void> => {
+          await tx.query(set(1));
+          await tx.change(set(1, 99));
+        };
+        expect(await fence.run(lease(5), both)).toEqual({ status: 'missing' });
+        expect(await fence.run(lease(5), (tx) => both(tx).catch(() => undefined))).toEqual({ status: 'missing' });
+        expect([await qty(), await fence.fence(D)]).toEqual([10, undefined]);
+        expect((await fence.run(lease(5), (tx) => tx.change(set(1)).then(() => undefined))).status).toBe('applied');
+      });
+
+      it('savepoints are the work’s own; the transaction is not', async () => {
+        const done = await fence.run(lease(5), async (tx) => {
+          await tx.query('savepoint s');
+          await tx.query('select 1/0').catch(() => undefined);
+          await tx.query('rollback to savepoint s');
+          await tx.query(set(5));
+          const words = [
+            'commit',
+            ' COMMIT',
+            'begin',
+            'rollback',
+            'end',
+            'abort',
+            'start transaction',
+            "prepare transaction 'x'",
+          ];
+          for (const word of words) await expect(tx.query(word)).rejects.toThrow(/begins and ends this transaction/);
+        });
+        expect([done.status, await qty()]).toEqual(['applied', 5]);
+      });
+
+      it('a handle is of no use after its run, and is no pool', async () => {
+        let kept: FencedTransaction | undefined;
+        await fence.run(lease(5), (tx) => {
+          kept = tx;
+        });
+        await expect(kept?.query(set(1))).rejects.toThrow(/is over/);
+        const deduct = (tx: FencedTransaction) => tx.query(set(1));
+        // @ts-expect-error a pool is not fenced
+        expect(() => deduct(undefined as unknown as Pool)).toThrow();
+      });
+
+      it('a connection that the server ends in the middle: thrown, nothing written, the process lives', async () => {
+        const ended = fence.run(lease(5), async (tx) => {
+          await tx.query(set(5));
+          const { rows } = await tx.query('select pg_backend_pid() as pid');
+          await db.one('select pg_terminate_backend($1)', [rows[0]?.['pid']]);
+          await until('the end of the backend', async () => {
+            return (
+              (await db.one('select count(*)::int from pg_stat_activity where pid = $1', [rows[0]?.['pid']])) === 0
+            );
+          });
+        });
+        await expect(ended).rejects.toThrow();
+        expect([await qty(), await fence.fence(D)]).toEqual([10, undefined]);
+      });
+    });
+
+    describe('run again', () => {
+      /** Two that have each changed a row before they change the other's. */
+      const crossing = async (guard: PostgresFence, count: (times: number) => void) => {
+        let arrived = 0;
+        let calls = 0;
+        const both = (first: number, second: number) => async (tx: FencedTransaction) => {
+          count(++calls);
+          await tx.query(`update stock set qty = qty + 1 where id = ${first}`);
+          arrived++;
+          await until('the other', () => arrived >= 2);
+          await tx.query(`update stock set qty = qty + 1 where id = ${second}`);
+        };
+        return Promise.all([guard.run(lease(5), both(1, 2)), guard.run(lease(5), both(2, 1))]);
+      };
+
+      it('a deadlock: both are applied in the end, once each', async () => {
+        // The first run of a token raises, and has the fence for itself.
+        await fence.open(lease(5));
+        let calls = 0;
+        const patient = postgresFence(pool, { limitMs: 60_000 });
+        const done = await crossing(patient, (times) => (calls = times));
+        expect(done.map(({ status }) => status)).toEqual(['applied', 'applied']);
+        expect(calls).toBe(3);
+        expect([await qty(1), await qty(2)]).toEqual([12, 22]);
+      });
+
+      it('a serialization failure: the whole, guard included, so that it finds out that it is stale by now', async () => {
+        const strict = postgresFence(pool, { isolation: 'repeatable read', limitMs: 60_000 });
+        await fence.run(lease(5), put(5));
+        let calls = 0;
+        const outcome = await strict.run(lease(5), async (tx) => {
+          calls++;
+          if (calls === 1) await db.pool.query('update stock set qty = 77 where id = 1');
+          if (calls === 2) throw new Error('must not be called: the lease is stale');
+          const failed = tx.query(set(1));
+          // From another transaction that does not wait for the fence: a newer holder on another way.
+          await failed.catch(() =>
+            db.pool.query("update fencing.fence set token = 6 where domain = 'orders/eu'").catch(() => 0),
+          );
+          await failed;
+        });
+        expect([outcome, calls, await qty()]).toEqual([{ status: 'stale', fence: 6n }, 1, 77]);
+      });
+
+      it('a bounded number of times, then retry', async () => {
+        const strict = postgresFence(pool, { isolation: 'repeatable read', limitMs: 60_000 });
+        let calls = 0;
+        const outcome = await strict.run(lease(5), async (tx) => {
+          calls++;
+          await db.pool.query('update stock set qty = qty + 1 where id = 1');
+          await tx.query(set(1));
+        });
+        expect(outcome).toMatchObject({ status: 'retry', attempts: 5, cause: { code: '40001' } });
+        expect([calls, await qty()]).toEqual([5, 15]);
+      });
+    });
+
+    describe('limits', () => {
+      it('work that takes too long is given up, and its successor is let in', async () => {
+        const short = postgresFence(pool, { limitMs: 300 });
+        let release: (() => void) | undefined;
+        const slow = short.run(lease(5), async (tx) => {
+          await tx.query(set(5));
+          await new Promise<void>((done) => (release = done));
+          await tx.query(set(55));
+        });
+        await expect(slow).rejects.toThrow(/not done within .*limitMs is 300/);
+        release?.();
+        expect((await fence.run(lease(6), put(6))).status).toBe('applied');
+        expect(await qty()).toBe(6);
+      });
+
+      it('a statement that takes too long is ended by the server', async () => {
+        const short = postgresFence(pool, { limitMs: 300 });
+        await expect(short.run(lease(5), (tx) => tx.query('select pg_sleep(60)'))).rejects.toThrow();
+        await until('the end of the statement', async () => {
+          const sql =
+            "select count(*)::int from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()";
+          return (await db.one(`${sql} and state = 'active'`)) === 0;
+        });
+        expect(await fence.fence(D)).toBeUndefined();
+      });
+
+      it('limits of the role that are lower stay, and nothing stays behind in the pool', async () => {
+        const one = db.server.pool({ max: 1, options: '-c statement_timeout=250ms' });
+        const shown =
+          "select current_setting('statement_timeout') as s, current_setting('idle_in_transaction_session_timeout') as i";
+        const inside = await postgresFence(one, { limitMs: 900 }).run(
+          lease(5),
+          async (tx) => (await tx.query(shown)).rows[0],
+        );
+        expect(inside).toMatchObject({ value: { s: '250ms', i: expect.stringMatching(/^[39]00ms$/) as string } });
+        expect((await one.query(shown)).rows[0]).toEqual({ s: '250ms', i: '0' });
+      });
+
+      it('a predecessor that keeps its fence for longer than the limit: retry', async () => {
+        const holder = await pool.connect();
+        await holder.query('begin');
+        await holder.query('select fencing.advance($1, 5)', [D]);
+        const outcome = await postgresFence(pool, { limitMs: 200 }).open(lease(6));
+        expect(outcome).toMatchObject({ status: 'retry', attempts: 1, cause: { code: '55P03' } });
+        await holder.query('rollback');
+        holder.release();
+      });
+    });
+
+    it('holders that race: no lower token is ever written after a greater one', async () => {
+      await db.pool.query('create table if not exists parts (at serial, token int)');
+      const append = (token: number) =>
+        fence.run(lease(token), (tx) => tx.query('insert into parts (token) values ($1)', [token]));
+      for (let round = 0; round < 30; round++) {
+        const [low, high] = [100 + 2 * round, 101 + 2 * round];
+        const outcomes = await Promise.all([append(low), append(low), append(high), append(low), append(high)]);
+        expect(outcomes.filter(({ status }) => status !== 'applied' && status !== 'stale')).toEqual([]);
+      }
+      // The serial number is taken under the fence, so it has the order of the transactions of different tokens.
+      const tokens = (await db.pool.query<{ token: number }>('select token from parts order by at')).rows.map(
+        (row) => row.token,
+      );
+      expect(tokens.length).toBeGreaterThan(59);
+      expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+    });
+
+    it('says what to do where the schema, or the right to it, is missing', async () => {
+      await db.pool.query('drop role if exists nobody_yet; create role nobody_yet login');
+      const stranger = postgresFence(db.server.pool({ user: 'nobody_yet' }));
+      await expect(stranger.open(lease(5))).rejects.toThrow(/see the grants at the end of fencing.sql/);
+      await db.pool.query('create database bare');
+      await expect(postgresFence(db.server.pool({ database: 'bare' })).open(lease(5))).rejects.toThrow(
+        /apply fencing.sql/,
+      );
+    });
+  });
+});
