@@ -7,6 +7,7 @@ build();
 const { benchCycles } = await import('./bench/cycles.js');
 const { benchExpiry } = await import('./bench/expiry.js');
 const { benchFailover } = await import('./bench/failover.js');
+const { benchGuards } = await import('./bench/guards.js');
 const { benchHandOver } = await import('./bench/hand-over.js');
 const { benchHeap } = await import('./bench/heap.js');
 const { benchMachine } = await import('./bench/machine.js');
@@ -27,6 +28,7 @@ const BENCHES = {
   memory: benchMemory,
   takeover: benchTakeover,
   expiry: benchExpiry,
+  guards: benchGuards,
 };
 
 const asked = process.argv.slice(2);

@@ -21,6 +21,8 @@ export interface RowChange {
   readonly set: string;
   /** A condition of your own, for example `balance >= $1`. When it does not hold the outcome is `missing`. */
   readonly where?: string;
+  /** Columns to be given of the changed row, for example `balance` or `*`. By default none. */
+  readonly returning?: string;
   /** The values of `$1`, `$2` and so on. */
   readonly values?: readonly unknown[];
 }
@@ -41,7 +43,7 @@ export interface PostgresRows {
   open(lease: FencedLease, key: unknown): Promise<Outcome<RowTenure>>;
   /**
    * One update of one row, in one statement that compares and raises the fence: right at every isolation level, and there is
-   * no transaction that a holder who stops could leave open. Gives the row after it. `missing` when there is no such row, or
+   * no transaction that a holder who stops could leave open. Gives what `returning` names of the row after it. `missing` when there is no such row, or
    * `where` does not hold. Serialization failures and deadlocks are run again, up to five times; then `retry`. Other errors
    * of the database are thrown.
    */
@@ -80,20 +82,20 @@ export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowT
   const change = async (
     lease: FencedLease,
     id: unknown,
-    { set, where, values = [] }: RowChange,
+    { set, where, returning, values = [] }: RowChange,
   ): Promise<Outcome<Row>> => {
     checkLease(lease);
     const [t, i, k] = [1, 2, 3].map((each) => `$${values.length + each}`);
     const sql =
       `update ${name} set ${set === '' ? '' : `${set}, `}fence_token = ${t}::bigint, fence_issuer = ${i}::text where ${key} = ${k} ` +
       `and fence_token <= ${t}::bigint and (fence_token = 0 or ${t}::bigint - fence_token <= ${MAX_JUMP}) ` +
-      `and (fence_issuer is null or fence_issuer = ${i}::text)${where === undefined ? '' : ` and (${where})`} returning *`;
+      `and (fence_issuer is null or fence_issuer = ${i}::text)${where === undefined ? '' : ` and (${where})`}${returning === undefined ? '' : ` returning ${returning}`}`;
     const { domain, token, cluster, incarnation } = lease;
     const all = [...values, token.toString(), issuerOf(cluster), id];
     return repeated(async (): Promise<Attempt<Row>> => {
       try {
-        const [row] = (await pool.query(sql, all)).rows;
-        if (row !== undefined) return { status: 'applied', value: row, earlierIncarnation: undefined };
+        const { rows, rowCount } = await pool.query(sql, all);
+        if (rowCount !== 0) return { status: 'applied', value: rows[0] ?? {}, earlierIncarnation: undefined };
         return await whyNot({ domain, token, cluster, incarnation }, id);
       } catch (cause) {
         if (mayRunAgain(cause)) return { status: 'again', cause, last: false };
@@ -106,7 +108,7 @@ export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowT
     change,
     async open({ domain, token, cluster, incarnation }, id) {
       const lease = { domain, token, cluster, incarnation };
-      const raised = await change(lease, id, { set: '' });
+      const raised = await change(lease, id, { set: '', returning: '*' });
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { row: raised.value, token, change: (next) => change(lease, id, next) } };
     },

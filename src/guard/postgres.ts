@@ -168,24 +168,20 @@ function leasesOf(given: FencedLease | readonly FencedLease[]): readonly FencedL
  * itself may take as long as the predecessors may need.
  */
 function beginning(leases: readonly FencedLease[], limitMs: number, isolation: string): string {
-  const advances = leases.map(({ domain, token, cluster, incarnation }) => {
-    const args = [literal(domain), token.toString(), literal(issuerOf(cluster)), literal(incarnation)].join(', ');
-    return `select status, fence::text as fence, earlier_incarnation, message from fencing.try_advance(${args})`;
+  const entries = leases.map(({ domain, token, cluster, incarnation }, at) => {
+    const args = [limitMs, literal(domain), token, literal(issuerOf(cluster)), literal(incarnation)].join(', ');
+    return `fencing.enter(${args})::text as e${at}`;
   });
-  return [
-    `begin isolation level ${isolation}`,
-    `set local lock_timeout = ${limitMs}`,
-    ...advances,
-    `select fencing.limit_transaction(${limitMs}) as work_ms`,
-  ].join('; ');
+  return `begin isolation level ${isolation}; select ${entries.join(', ')}`;
 }
 
-/** A row of `fencing.try_advance`. */
-interface Advanced {
+/** What `fencing.enter` says, as JSON. */
+interface Entered {
   readonly status: 'applied' | 'stale' | Rejected['reason'];
   readonly fence: string;
-  readonly earlier_incarnation: string | null;
+  readonly earlier: string | null;
   readonly message: string;
+  readonly work_ms: number;
 }
 
 async function attemptOf<T>(
@@ -207,14 +203,14 @@ async function attemptOf<T>(
     // A driver gives an array for several statements.
     const results = (await explained(connection.query(begin))) as unknown as readonly PostgresResult[];
     begun = true;
-    const advanced = results.slice(2, -1).flatMap(({ rows }) => rows as readonly unknown[] as readonly Advanced[]);
-    const refused = advanced.find(({ status }) => status !== 'applied');
+    const entered = Object.values(results[1]?.rows[0] ?? {}).map((json) => JSON.parse(String(json)) as Entered);
+    const refused = entered.find(({ status }) => status !== 'applied');
     if (refused !== undefined) {
       await connection.query('rollback');
       reusable = true;
       return refusal(refused);
     }
-    const value = await inTime(handle, work, Number(results.at(-1)?.rows[0]?.['work_ms']), limitMs);
+    const value = await inTime(handle, work, Math.min(...entered.map(({ work_ms: ms }) => ms)), limitMs);
     if (handle.failure instanceof MetNoRow) throw handle.failure;
     const { command } = await connection.query('commit');
     reusable = true;
@@ -222,8 +218,8 @@ async function attemptOf<T>(
       const message = 'a statement of the guarded work failed, and the work went on: nothing was written';
       throw new Error(message, { cause: handle.failure });
     }
-    const earlier = advanced.find(({ earlier_incarnation: other }) => other !== null)?.earlier_incarnation;
-    return { status: 'applied', value, earlierIncarnation: earlier ?? undefined };
+    const earlier = entered.find((each) => each.earlier !== null)?.earlier ?? undefined;
+    return { status: 'applied', value, earlierIncarnation: earlier };
   } catch (error) {
     // Behind a statement that still runs, a rollback would wait for it.
     if (!reusable && !(error instanceof OutOfTime)) {
@@ -245,7 +241,7 @@ async function attemptOf<T>(
   }
 }
 
-function refusal({ status, fence, message }: Advanced): Stale | Rejected {
+function refusal({ status, fence, message }: Entered): Stale | Rejected {
   if (status === 'stale') return { status, fence: BigInt(fence) };
   if (status === 'applied') throw new Error('not refused');
   return { status: 'rejected', reason: status, message };

@@ -184,7 +184,7 @@ describe.each(POSTGRES)('$name', (kind) => {
       await db.pool.query(`
         drop role if exists app; create role app login; grant all on stock to app; grant create on schema public to app;
         grant usage on schema fencing to app;
-        grant execute on function fencing.advance, fencing.try_advance, fencing.limit_transaction, fencing.highest,
+        grant execute on function fencing.advance, fencing.try_advance, fencing.enter, fencing.limit_transaction, fencing.highest,
           fencing.show to app;
         select fencing.protect('stock', domain => 'orders/eu', mode => 'enforce')`);
       const app = db.server.pool({ user: 'app' });

@@ -1,5 +1,6 @@
 /** What a program loads with each export of the package: a worker that wants a lease loads no server. */
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
@@ -54,10 +55,17 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory'])('guard/%s loads guards and what they stand on, and no package', (name) => {
-    const graph = graphOf(`guard/${name}.js`);
+  it.each(['conformance/index', 'leveldb', 'memory', 'postgres'])('guard/%s loads guards and what they stand on, and no driver', (guard) => {
+    const graph = graphOf(`guard/${guard}.js`);
     expect(roomsOf(graph)).toEqual(['base', 'guard']);
-    expect(graph.packages).toEqual([]);
+    expect(graph.packages.filter((name) => !name.startsWith('node:'))).toEqual([]);
+  });
+
+  it('the SQL for PostgreSQL is a file of the package, under the name that it exports', () => {
+    const sql = readFileSync(createRequire(import.meta.url).resolve('fencepost/guard/postgres/fencing.sql'), 'utf8');
+    expect(sql).toContain('create schema if not exists fencing');
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
+    expect(manifest.files).toContain('src/guard/postgres/fencing.sql');
   });
 
   it('fencepost/testing loads a whole node (and so this test sees what is there)', () => {

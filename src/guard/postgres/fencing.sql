@@ -194,9 +194,9 @@ end
 $$;
 
 -- Remembers for this transaction how advancing went. A setting that outlived its transaction, through a pool or a
--- session-level SET, names another transaction and does not count.
+-- session-level SET, names another transaction and does not count. Only called from functions that pin the search path.
 create or replace function fencing.note_claim(domain text, claim jsonb) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 begin
   perform set_config('fencing.claims', format('%s %s', pg_current_xact_id(),
     coalesce(fencing.claims(), '{}') || jsonb_build_object(domain, claim)), true);
@@ -204,7 +204,7 @@ end
 $$;
 
 create or replace function fencing.claims() returns jsonb
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 declare
   stored text := current_setting('fencing.claims', true);
 begin
@@ -232,6 +232,20 @@ begin
       detail = jsonb_build_object('domain', advance.domain, 'presented', advance.token, 'highest', done.fence);
   end if;
   return done.fence;
+end
+$$;
+
+-- All that begins a guarded transaction: waits for the fence up to `ms`, advances, limits the transaction to `ms`. Gives JSON:
+-- what try_advance gives, and `work_ms` of limit_transaction.
+create or replace function fencing.enter(ms integer, domain text, token bigint, issuer text, incarnation text)
+returns json language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  done record;
+begin
+  perform set_config('lock_timeout', ms::text, true);
+  done := fencing.try_advance(enter.domain, enter.token, enter.issuer, enter.incarnation);
+  return json_build_object('status', done.status, 'fence', done.fence::text, 'earlier', done.earlier_incarnation,
+    'message', done.message, 'work_ms', fencing.limit_transaction(ms));
 end
 $$;
 
@@ -425,6 +439,7 @@ create or replace view fencing.protected as
 
 -- Nothing of this is anybody's but the owner's. Give an application what it needs:
 --   grant usage on schema fencing to app;
---   grant execute on function fencing.advance, fencing.try_advance, fencing.limit_transaction, fencing.highest, fencing.show to app;
+--   grant execute on function fencing.advance, fencing.try_advance, fencing.enter, fencing.limit_transaction,
+--     fencing.highest, fencing.show to app;
 revoke all on all tables in schema fencing from public;
 revoke all on all functions in schema fencing from public;

@@ -1,0 +1,105 @@
+/** What a fenced update costs against a plain one, on PostgreSQL with fsync: median of the ratios of interleaved rounds. */
+import { readFileSync } from 'node:fs';
+import { runnerImport } from 'vite';
+import { postgresFence, postgresRows } from '../../dist/guard/postgres.js';
+import { installServers } from '../prepare.js';
+
+const ROUNDS = 9;
+const ROUND_MS = 700;
+const SET = 'balance = balance + 1';
+const UPDATE = `update account set ${SET} where id = $1`;
+const LEASE = { domain: 'bench', token: 1_796_000_000_000_041n, cluster: 'bench', incarnation: 'a'.repeat(32) };
+
+/** @returns {Promise<object[]>} */
+export async function benchGuards() {
+  if (!installServers()) throw new Error('npm ci failed in test/servers');
+  /** @type {{ module: any }} */
+  const { module } = await runnerImport('./test/servers/postgres.ts');
+  const kind = module.POSTGRES.find((/** @type {{ bin?: string }} */ { bin }) => bin !== undefined);
+  if (kind === undefined)
+    throw new Error(module.POSTGRES.map((/** @type {{ name: string }} */ each) => each.name).join('; '));
+  const server = await module.PostgresServer.start(kind, ['autovacuum=off']);
+  try {
+    return await compare(kind.name, server.pool({ max: 16 }));
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {any} pool
+ * @returns {Promise<object[]>}
+ */
+async function compare(name, pool) {
+  await pool.query(readFileSync('src/guard/postgres/fencing.sql', 'utf8'));
+  await pool.query(`
+    create table account (id int primary key, balance bigint, fence_token bigint not null default 0, fence_issuer text)
+      with (fillfactor = 50);
+    insert into account select id, 0 from generate_series(1, 16) id`);
+  const fence = postgresFence(pool, { limitMs: 60_000 });
+  const rows = postgresRows(pool, { table: 'account', key: 'id' });
+  /** @type {Readonly<Record<string, (id: number) => Promise<unknown>>>} */
+  const ways = {
+    'plain update': (id) => pool.query(UPDATE, [id]),
+    'row layout': (id) => rows.change(LEASE, id, { set: SET }),
+    'plain update in begin … commit': async (id) => {
+      const client = await pool.connect();
+      await client.query('begin');
+      await client.query(UPDATE, [id]);
+      await client.query('commit');
+      client.release();
+    },
+    'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(UPDATE, [id]).then(() => undefined)),
+  };
+  const table = [];
+  for (const writers of [1, 16]) {
+    /** @type {Record<string, number>[]} */
+    const rounds = [];
+    for (let round = -1; round < ROUNDS; round++) {
+      /** @type {Record<string, number>} */
+      const rates = {};
+      for (const [way, update] of Object.entries(ways)) rates[way] = await rateOf(writers, update);
+      // The first one warms up.
+      if (round >= 0) rounds.push(rates);
+    }
+    for (const way of Object.keys(ways)) {
+      const of = (/** @type {string} */ base) => median(rounds.map((rates) => (rates[base] ?? 0) / (rates[way] ?? 0)));
+      table.push({
+        database: name,
+        writers,
+        way,
+        'updates/s': Math.round(median(rounds.map((rates) => rates[way] ?? 0))),
+        'cost against plain': of('plain update').toFixed(2),
+        'against begin … commit': of('plain update in begin … commit').toFixed(2),
+      });
+    }
+  }
+  return table;
+}
+
+/**
+ * @param {number} writers each on a row of its own
+ * @param {(id: number) => Promise<unknown>} update
+ * @returns {Promise<number>} a second
+ */
+async function rateOf(writers, update) {
+  let done = 0;
+  const start = performance.now();
+  const write = async (/** @type {number} */ id) => {
+    while (performance.now() < start + ROUND_MS) {
+      await update(id);
+      done++;
+    }
+  };
+  await Promise.all(Array.from({ length: writers }, (_, at) => write(at + 1)));
+  return (done / (performance.now() - start)) * 1_000;
+}
+
+/**
+ * @param {readonly number[]} values
+ * @returns {number}
+ */
+function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+}
