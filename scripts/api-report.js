@@ -11,6 +11,7 @@ const ENTRIES = {
   'fencepost-guard-conformance': 'guard/conformance/index',
   'fencepost-guard-leveldb': 'guard/leveldb',
   'fencepost-guard-memory': 'guard/memory',
+  'fencepost-guard-sqlite': 'guard/sqlite',
   'fencepost-testing': 'testing/index',
 };
 

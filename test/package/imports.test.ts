@@ -54,7 +54,7 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory'])('guard/%s loads guards and what they stand on, and no package', (name) => {
+  it.each(['conformance/index', 'leveldb', 'memory', 'sqlite'])('guard/%s loads guards and what they stand on, and no package', (name) => {
     const graph = graphOf(`guard/${name}.js`);
     expect(roomsOf(graph)).toEqual(['base', 'guard']);
     expect(graph.packages).toEqual([]);
