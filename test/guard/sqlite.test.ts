@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -167,6 +168,37 @@ describe.each(SQLITE)('$name', ({ open }) => {
       if (memory === undefined) throw new Error('no driver');
       others.push(memory);
       expect(sqliteFence(memory).open(lease(5)).status).toBe('applied');
+    });
+
+    it('goes by the same rules as the statement that its documentation gives to other languages', () => {
+      const sql = /```sql\n(.*?)```/s.exec(readFileSync('src/guard/README.md', 'utf8'))?.[1] ?? '';
+      const statement = (of: FencedLease) => {
+        const values = { domain: of.domain, token: of.token.toString(), incarnation: of.incarnation };
+        const text = Object.entries({ ...values, issuer: `fencepost:${of.cluster}` }).reduce(
+          (left, [name, value]) => left.replace(`:${name}`, name === 'token' ? value : `'${value}'`),
+          sql,
+        );
+        return db.prepare(text).get() === undefined ? 'refused' : 'applied';
+      };
+      const far = 631_152_000_000_000;
+      const leases = [
+        lease(5),
+        lease(5),
+        lease(5, { incarnation: 'b' }),
+        lease(4),
+        lease(6, { incarnation: 'b' }),
+        lease(6),
+        lease(7, { cluster: 'staging' }),
+        lease(7 + far),
+        lease(6 + far),
+      ];
+      for (const each of leases) {
+        const there = { ...each, domain: 'there' };
+        const here = { ...each, domain: 'here' };
+        expect([each, statement(there)]).toEqual([each, put(here, '1').status === 'applied' ? 'applied' : 'refused']);
+        expect(fence.fence('there')).toEqual(fence.fence('here'));
+      }
+      expect(fence.fence('there')?.token).toBe(BigInt(6 + far));
     });
 
     it('marks the connection within a run, so that a function can ask for it', () => {

@@ -54,11 +54,14 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory', 'sqlite'])('guard/%s loads guards and what they stand on, and no package', (name) => {
-    const graph = graphOf(`guard/${name}.js`);
-    expect(roomsOf(graph)).toEqual(['base', 'guard']);
-    expect(graph.packages).toEqual([]);
-  });
+  it.each(['conformance/index', 'leveldb', 'memory', 'sqlite'])(
+    'guard/%s loads guards and what they stand on, and no package',
+    (name) => {
+      const graph = graphOf(`guard/${name}.js`);
+      expect(roomsOf(graph)).toEqual(['base', 'guard']);
+      expect(graph.packages).toEqual([]);
+    },
+  );
 
   it('fencepost/testing loads a whole node (and so this test sees what is there)', () => {
     expect(roomsOf(graphOf('testing/index.js'))).toEqual(

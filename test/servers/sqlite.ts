@@ -18,11 +18,12 @@ export interface SqliteDriver {
 }
 
 const BETTER = 'better-sqlite3';
+const BUILTIN = 'node:sqlite';
 /** Also for programs that are bundled elsewhere; tests run in the root. */
 const require = createRequire(resolve('test/servers/package.json'));
 
 /** `better-sqlite3` first, there or not. */
-export const SQLITE: readonly SqliteDriver[] = [better(), ...(isBuiltin('node:sqlite') ? [builtin()] : [])];
+export const SQLITE: readonly SqliteDriver[] = [better(), ...(isBuiltin(BUILTIN) ? [builtin()] : [])];
 
 function better(): SqliteDriver {
   let Database: typeof BetterSqlite;
@@ -36,9 +37,9 @@ function better(): SqliteDriver {
 }
 
 function builtin(): SqliteDriver {
-  const { DatabaseSync } = require('node:sqlite') as { DatabaseSync: new (file: string) => SqliteConnection };
+  const { DatabaseSync } = require(BUILTIN) as { DatabaseSync: new (file: string) => SqliteConnection };
   return {
-    name: 'node:sqlite',
+    name: BUILTIN,
     open(file) {
       const db = new DatabaseSync(file);
       // As better-sqlite3 has it from the start.
