@@ -12,6 +12,7 @@ const ENTRIES = {
   'fencepost-guard-leveldb': 'guard/leveldb',
   'fencepost-guard-memory': 'guard/memory',
   'fencepost-guard-postgres': 'guard/postgres',
+  'fencepost-guard-sqlite': 'guard/sqlite',
   'fencepost-testing': 'testing/index',
 };
 

@@ -3,7 +3,7 @@
  * Runs before anything is built, hence plain JavaScript with its types in comments.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -63,9 +63,13 @@ export function install() {
 export function installServers() {
   if (writtenAt(join(SERVERS, INSTALLED)) >= writtenAt(join(SERVERS, 'package-lock.json'))) return true;
   console.log(`Installing servers for tests (npm ci --prefix ${SERVERS}) …`);
+  // A driver is compiled where its binary cannot be downloaded; the headers that came with this Node spare another download.
+  const prefix = join(process.execPath, '../..');
+  const nodedir = existsSync(join(prefix, 'include/node/node.h')) ? { npm_config_nodedir: prefix } : {};
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
     cwd: join(root, SERVERS),
     stdio: 'inherit',
+    env: { ...nodedir, ...process.env },
   });
   return status === 0;
 }

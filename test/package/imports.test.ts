@@ -55,11 +55,14 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory', 'postgres'])('guard/%s loads guards and what they stand on, and no driver', (guard) => {
-    const graph = graphOf(`guard/${guard}.js`);
-    expect(roomsOf(graph)).toEqual(['base', 'guard']);
-    expect(graph.packages.filter((name) => !name.startsWith('node:'))).toEqual([]);
-  });
+  it.each(['conformance/index', 'leveldb', 'memory', 'postgres', 'sqlite'])(
+    'guard/%s loads guards and what they stand on, and no driver',
+    (guard) => {
+      const graph = graphOf(`guard/${guard}.js`);
+      expect(roomsOf(graph)).toEqual(['base', 'guard']);
+      expect(graph.packages.filter((name) => !name.startsWith('node:'))).toEqual([]);
+    },
+  );
 
   it('the SQL for PostgreSQL is a file of the package, under the name that it exports', () => {
     const sql = readFileSync(createRequire(import.meta.url).resolve('fencepost/guard/postgres/fencing.sql'), 'utf8');

@@ -2,8 +2,10 @@
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import type * as leveldb from '../../../src/guard/leveldb.js';
+import type * as sqlite from '../../../src/guard/sqlite.js';
 import type * as memory from '../../../src/guard/memory.js';
 import type { FencedLease } from '../../../src/guard/types.js';
+import { SQLITE } from '../../servers/sqlite.js';
 import type { Status } from './resource.js';
 
 /** One text. */
@@ -32,6 +34,26 @@ export const STORES = {
         }),
       writeUnguarded: (value) => db.put('text', value),
       read: async () => (await db.get('text')) ?? '',
+    };
+  },
+
+  async SQLite(path: string, directory: string): Promise<Store> {
+    const { sqliteFence } = (await import(join(path, 'dist/guard/sqlite.js'))) as typeof sqlite;
+    const db = SQLITE[0]?.open?.(join(directory, 'data.db'));
+    if (db === undefined) throw new Error('SQLite has no driver here');
+    db.exec('pragma journal_mode = WAL');
+    db.exec('pragma synchronous = FULL');
+    db.exec("create table data (text text); insert into data values ('')");
+    const fence = sqliteFence(db);
+    const write = db.prepare('update data set text = ?');
+    return {
+      open: (lease) => Promise.resolve(fence.open(lease)),
+      write: (lease, value) => Promise.resolve(fence.run(lease, () => write.run(value))),
+      writeUnguarded(value) {
+        write.run(value);
+        return Promise.resolve();
+      },
+      read: () => Promise.resolve((db.prepare('select text from data').get() as { readonly text: string }).text),
     };
   },
 
