@@ -5,6 +5,7 @@ import type { FencedLease, FencedTransaction, PostgresFence } from '../../src/gu
 import { until } from '../process/cluster.js';
 import { POSTGRES } from '../servers/postgres.js';
 import type { Pool } from '../servers/postgres.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { D, FencedDatabase } from './postgres-database.js';
 
 const PROD = { cluster: 'prod', incarnation: 'a'.repeat(32) };
@@ -113,6 +114,23 @@ describe.each(POSTGRES)('$name', (kind) => {
       expect(await fence.fence(D)).toBeUndefined();
       expect((await fence.run([us(8), lease(5)], put(1))).status).toBe('applied');
       expect([(await fence.fence(D))?.token, (await fence.fence('orders/us'))?.token]).toEqual([5n, 8n]);
+    });
+
+    it('several domains are entered in one order, whoever gives them how, so that no two wait for each other', async () => {
+      const asked: string[] = [];
+      const connection = {
+        query: (text: string) => Promise.reject(new Error(String(asked.push(text)))),
+        release: () => undefined,
+        on: () => undefined,
+        removeListener: () => undefined,
+      };
+      const recording = postgresFence({ connect: () => Promise.resolve(connection), query: connection.query });
+      const leases = ['b', 'a', 'c'].map((domain) => lease(5, { domain }));
+      await expect(recording.run(leases, () => 1)).rejects.toThrow();
+      await expect(recording.run([...leases].reverse(), () => 1)).rejects.toThrow();
+      const begins = asked.filter((text) => text.startsWith('begin'));
+      expect(begins[0]).toMatch(/'a', 5.*'b', 5.*'c', 5/);
+      expect(begins[1]).toBe(begins[0]);
     });
 
     describe('one transaction or none', () => {
@@ -272,6 +290,20 @@ describe.each(POSTGRES)('$name', (kind) => {
           return (await db.one(`${sql} and state = 'active'`)) === 0;
         });
         expect(await fence.fence(D)).toBeUndefined();
+      });
+
+      it('a network that is silent in the middle: given up in time, and the server ends what it knows of', async () => {
+        const proxy = await TcpProxy.start(db.server.connection.port);
+        const far = db.server.pool({ port: proxy.port });
+        const cut = postgresFence(far, { limitMs: 300 }).run(lease(5), async (tx) => {
+          await tx.query(set(5));
+          proxy.block('toClient');
+          await tx.query(set(55));
+        });
+        await expect(cut).rejects.toThrow(/not done within/);
+        expect((await fence.run(lease(6), put(6))).status).toBe('applied');
+        expect(await qty()).toBe(6);
+        await proxy.close();
       });
 
       it('limits of the role that are lower stay, and nothing stays behind in the pool', async () => {
