@@ -55,7 +55,7 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory', 'postgres', 'sqlite'])(
+  it.each(['conformance/index', 'leveldb', 'memory', 'outbox', 'postgres', 'sqlite'])(
     'guard/%s loads guards and what they stand on, and no driver',
     (guard) => {
       const graph = graphOf(`guard/${guard}.js`);
@@ -66,6 +66,7 @@ describe('the other exports', () => {
 
   it.each([
     ['fencing', 'create schema if not exists fencing'],
+    ['outbox', 'create table if not exists fencing.outbox'],
     ['protect', 'create or replace function fencing.protect'],
   ])('the SQL for PostgreSQL is a file of the package, under the name that it exports: %s', (name, line) => {
     const path = createRequire(import.meta.url).resolve(`fencepost/guard/postgres/${name}.sql`);
