@@ -22,7 +22,7 @@ import { inTime, workTimeoutOf } from './work-time.js';
 import type { WorkTimeOptions } from './work-time.js';
 
 export type { FencedTransaction, PostgresConnection, PostgresPool, PostgresResult } from './postgres-transaction.js';
-export type { FencedLease, Rejected, Stale } from './types.js';
+export type { Applied, FencedLease, Missing, Outcome, Rejected, Retry, Stale } from './types.js';
 export type { WorkTimeOptions } from './work-time.js';
 
 /** An effect to be carried out. */

@@ -45,8 +45,8 @@ describe('what is refused before the database is asked', () => {
     expect(() => outboxDispatcher(pool, options)).toThrow(message);
   });
   it('a lease of another domain', async () => {
-    const { deliverDue } = outboxDispatcher(pool, { queue: 'mail', deliver });
-    await expect(deliverDue(lease(5, D))).rejects.toThrow(/must be of outbox\/mail, not of orders\/eu/);
+    const mail = outboxDispatcher(pool, { queue: 'mail', deliver });
+    await expect(mail.deliverDue(lease(5, D))).rejects.toThrow(/must be of outbox\/mail, not of orders\/eu/);
   });
   it('an entry, with every fault', async () => {
     const wrong = enqueue(undefined as unknown as FencedTransaction, { queue: '', domain: D, payload: undefined });
@@ -82,8 +82,8 @@ describe.each(POSTGRES)('$name', (kind) => {
       outboxDispatcher(db.pool, { queue: 'mail', deliver, maxAttempts });
     const waiting = () => db.one("select count(*)::int from fencing.outbox where state = 'pending'");
     const due = () => db.pool.query('update fencing.outbox set retry_at = clock_timestamp()');
-    const setAside = async () =>
-      (await db.pool.query('select payload, state, error from fencing.outbox_set_aside')).rows;
+    const setAside = async (): Promise<unknown[]> =>
+      (await db.pool.query<object>('select payload, state, error from fencing.outbox_set_aside')).rows;
     const applied = (value: number) => ({ status: 'applied', value, earlierIncarnation: undefined });
 
     it('is applied again without a loss, and only behind fencing.sql', async () => {
@@ -130,13 +130,13 @@ describe.each(POSTGRES)('$name', (kind) => {
         await put(5, 'too late', { cancelIfSuperseded: true });
         await put(5, 'in time', { cancelIfSuperseded: true, domain: US });
         await fence.open(lease(6, D));
-        const { deliverDue } = dispatcher(receiver.deliver);
-        await deliverDue(mailer(1));
+        const mail = dispatcher(receiver.deliver);
+        await mail.deliverDue(mailer(1));
         expect(receiver.payloads).toEqual(['in time']);
         const error = 'superseded by token 6 before it was claimed';
         expect(await setAside()).toEqual([{ payload: 'too late', state: 'cancelled', error }]);
         expect(await db.one('select fencing.outbox_retry(id) from fencing.outbox')).toBe(true);
-        await deliverDue(mailer(1));
+        await mail.deliverDue(mailer(1));
         expect(receiver.payloads).toEqual(['in time', 'too late']);
       });
     });
@@ -145,7 +145,7 @@ describe.each(POSTGRES)('$name', (kind) => {
       it('is that of the transactions in each domain, also while one has to be tried again; other domains go on', async () => {
         const receiver = new Receiver();
         let broken = true;
-        const { deliverDue } = dispatcher((message) => {
+        const mail = dispatcher((message) => {
           if (broken && message.payload === 'eu 1') throw new Error('mailbox full');
           return receiver.deliver(message);
         });
@@ -153,19 +153,19 @@ describe.each(POSTGRES)('$name', (kind) => {
           await put(5, `eu ${at}`);
           await put(5, `us ${at}`, { domain: US });
         }
-        expect(await deliverDue(mailer(1))).toEqual(applied(2));
-        for (const left of [1, 1, 0]) expect(await deliverDue(mailer(1))).toEqual(applied(left));
+        expect(await mail.deliverDue(mailer(1))).toEqual(applied(2));
+        for (const left of [1, 1, 0]) expect(await mail.deliverDue(mailer(1))).toEqual(applied(left));
         expect(receiver.payloads).toEqual(['us 1', 'us 2', 'us 3']);
         expect(await db.one('select error from fencing.outbox where payload = \'"eu 1"\'')).toBe('Error: mailbox full');
         broken = false;
         await due();
-        for (const left of [1, 1, 1, 0]) expect(await deliverDue(mailer(1))).toEqual(applied(left));
+        for (const left of [1, 1, 1, 0]) expect(await mail.deliverDue(mailer(1))).toEqual(applied(left));
         expect(receiver.payloads.slice(3)).toEqual(['eu 1', 'eu 2', 'eu 3']);
       });
 
       it('the pause doubles with each attempt; after the last one the message is parked, and those behind it go on', async () => {
         const receiver = new Receiver();
-        const { deliverDue } = dispatcher(
+        const mail = dispatcher(
           (message) =>
             message.payload === 'bad' ? Promise.reject(new Error('no such user')) : receiver.deliver(message),
           3,
@@ -179,14 +179,14 @@ describe.each(POSTGRES)('$name', (kind) => {
         ]) {
           await due();
           const before = await db.one('select clock_timestamp()::text');
-          expect(await deliverDue(mailer(1))).toEqual(applied(1));
+          expect(await mail.deliverDue(mailer(1))).toEqual(applied(1));
           const sql = `select json_build_array(attempts, retry_at - make_interval(secs => $1) between $2 and clock_timestamp())
             from fencing.outbox order by position limit 1`;
           expect(await db.one(sql, [seconds, before])).toEqual([attempts, true]);
         }
         expect(await setAside()).toEqual([{ payload: 'bad', state: 'parked', error: 'Error: no such user' }]);
         expect(receiver.payloads).toEqual([]);
-        await deliverDue(mailer(1));
+        await mail.deliverDue(mailer(1));
         expect(receiver.payloads).toEqual(['good']);
       });
 
@@ -268,29 +268,31 @@ describe.each(POSTGRES)('$name', (kind) => {
       it('gives up a delivery that takes too long, and tells it', async () => {
         await put(5, 'slow');
         let told: unknown;
-        const { deliverDue } = outboxDispatcher(db.pool, {
+        const mail = outboxDispatcher(db.pool, {
           queue: 'mail',
           workTimeoutMs: 30,
           deliver: (_, signal) =>
             new Promise(() => {
-              signal.addEventListener('abort', () => (told = signal.reason));
+              signal.addEventListener('abort', () => {
+                told = signal.reason;
+              });
             }),
         });
-        expect(await deliverDue(mailer(1))).toEqual(applied(1));
+        expect(await mail.deliverDue(mailer(1))).toEqual(applied(1));
         expect(String(told)).toBe('Error: not delivered within 30 ms');
         expect(await db.one('select error from fencing.outbox')).toBe('Error: not delivered within 30 ms');
       });
 
       it('runs until it is told to stop, or its lease is refused', async () => {
         const receiver = new Receiver();
-        const { run } = dispatcher(receiver.deliver);
+        const mail = dispatcher(receiver.deliver);
         const stop = new AbortController();
-        const first = run(mailer(1), stop.signal);
+        const first = mail.run(mailer(1), stop.signal);
         await put(5, 'one');
         await until('the first', () => receiver.payloads.length === 1);
         stop.abort();
         expect(await first).toBeUndefined();
-        const second = run(mailer(2), new AbortController().signal);
+        const second = mail.run(mailer(2), new AbortController().signal);
         await put(5, 'two');
         await until('the second', () => receiver.payloads.length === 2);
         await fence.open(mailer(3));

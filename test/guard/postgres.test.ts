@@ -315,7 +315,8 @@ describe.each(POSTGRES)('$name', (kind) => {
           lease(5),
           async (tx) => (await tx.query(shown)).rows[0],
         );
-        const whole = (await one.query(shown)).rows[0]?.t !== null;
+        const { rows } = await one.query<{ readonly t: string | null }>(shown);
+        const whole = rows[0]?.t !== null;
         expect(inside).toMatchObject({
           value: whole ? { s: '250ms', i: '0', t: '900ms' } : { s: '250ms', i: '300ms', t: null },
         });

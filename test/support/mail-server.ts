@@ -1,6 +1,6 @@
 /** A mail server for tests: no SMTP, takes each id once, and can keep a sender waiting for its answer. */
 import { createServer } from 'node:http';
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A request that arrived, whether its mail was new or not. */
@@ -20,10 +20,10 @@ export class MailServer implements AsyncDisposable {
   private constructor(server: Server) {
     this.#server = server;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    server.on('request', (request, response) => {
-      void (async () => {
-        let text = '';
-        for await (const chunk of request) text += String(chunk);
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      let text = '';
+      request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      request.on('end', () => {
         const id = String(request.headers['idempotency-key']);
         const from = String(request.headers['x-dispatcher']);
         if (!this.#mails.has(id)) this.#mails.set(id, (JSON.parse(text) as { readonly text: string }).text);
@@ -31,7 +31,7 @@ export class MailServer implements AsyncDisposable {
         if (held === undefined) response.end();
         else held.push(response);
         this.arrivals.push({ id, from });
-      })();
+      });
     });
   }
 
