@@ -74,7 +74,7 @@ describe(kind?.name ?? POSTGRES.map(({ name }) => name).join('; '), () => {
           await cluster.kill(leader);
           await until(`another than ${holder} to write`, async () => (await writer()) !== holder);
           workers.get(holder)?.signal('SIGCONT');
-          await cluster.start(leader);
+          cluster.start(leader);
           const before = await db.one("select count(*)::int from answer where element like $1 || '-%'", [holder]);
           await until(`${holder} to be told again`, async () => {
             const sql = "select count(*)::int > $2 from answer where element like $1 || '-%'";
