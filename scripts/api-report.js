@@ -11,6 +11,7 @@ const ENTRIES = {
   'fencepost-guard-conformance': 'guard/conformance/index',
   'fencepost-guard-leveldb': 'guard/leveldb',
   'fencepost-guard-memory': 'guard/memory',
+  'fencepost-guard-outbox': 'guard/outbox',
   'fencepost-guard-postgres': 'guard/postgres',
   'fencepost-guard-sqlite': 'guard/sqlite',
   'fencepost-testing': 'testing/index',

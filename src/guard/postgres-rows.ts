@@ -1,5 +1,5 @@
 /** The guard of PostgreSQL that keeps the fence in the row that it guards. */
-import { admit, checkLease, issuerOf } from './fence.js';
+import { admit, checkLease, issuerOf, MAX_JUMP } from './fence.js';
 import { mayRunAgain, repeated } from './postgres-transaction.js';
 import type { Attempt, PostgresPool } from './postgres-transaction.js';
 import type { FencedLease, Outcome } from './types.js';
@@ -50,9 +50,6 @@ export interface PostgresRows {
   change(lease: FencedLease, key: unknown, change: RowChange): Promise<Outcome<Row>>;
 }
 
-/** As `max_jump` in `fencing.sql`: 20 years of microseconds. */
-const MAX_JUMP = 631_152_000_000_000n;
-
 /**
  * A guard over single rows of a table with `fence_token bigint not null default 0` and `fence_issuer text`. It needs nothing
  * else in the database, and so has its limits: the fence is lost with the row, so a stale holder may insert it again (mark
@@ -68,15 +65,13 @@ export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowT
     const sql = `select fence_token::text as token, fence_issuer as issuer from ${name} where ${key} = $1`;
     const [row] = (await pool.query(sql, [id])).rows as readonly { token: string; issuer: string | null }[];
     if (row === undefined || row.token === '0') return { status: 'missing' };
-    const { token, cluster, incarnation } = lease;
-    const fence = { token: BigInt(row.token), issuer: row.issuer ?? issuerOf(cluster), incarnation };
-    const verdict = admit(fence, lease);
-    if (verdict.status !== 'admitted') return verdict;
-    if (token - fence.token <= MAX_JUMP) return { status: 'missing' };
-    const message =
-      `token ${token} is ${token - fence.token} ahead of the fence of row ${String(id)} in ${table}: no cluster grants that. ` +
-      'If it is right, set fence_token to it by hand.';
-    return { status: 'rejected', reason: 'jump', message };
+    // A row stores no incarnation, so none is ever another one.
+    const { cluster, incarnation } = lease;
+    const verdict = admit({ token: BigInt(row.token), issuer: row.issuer ?? issuerOf(cluster), incarnation }, lease);
+    if (verdict.status === 'admitted') return { status: 'missing' };
+    if (verdict.status === 'stale') return verdict;
+    const message = `${verdict.message} The fence is that of row ${String(id)} in ${table}: set its fence_token and fence_issuer by hand.`;
+    return { ...verdict, message };
   };
 
   const change = async (

@@ -134,7 +134,10 @@ export async function explained<T>(answer: Promise<T>): Promise<T> {
   } catch (error) {
     const code = codeOf(error);
     if (code === '3F000' || code === '42883') {
-      throw new Error('this database has no schema fencing, or an older one: apply fencing.sql', { cause: error });
+      throw new Error(
+        'this database lacks a function of the schema fencing: apply fencing.sql, and outbox.sql for an outbox',
+        { cause: error },
+      );
     }
     if (code === '42501') {
       throw new Error('this role may not use the schema fencing: see the grants at the end of fencing.sql', {

@@ -9,7 +9,7 @@
  *
  * @packageDocumentation
  */
-import { checkLease, issuerOf } from './fence.js';
+import { checkLease, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import {
   codeOf,
@@ -22,6 +22,7 @@ import {
 } from './postgres-transaction.js';
 import type { Attempt, PostgresPool, PostgresResult, PostgresWork } from './postgres-transaction.js';
 import type { FencedLease, Outcome, Rejected, Stale } from './types.js';
+import { inTime } from './work-time.js';
 
 export type { Fence } from './fence.js';
 export type {
@@ -152,17 +153,6 @@ export function postgresFence(pool: PostgresPool, options: PostgresFenceOptions 
   };
 }
 
-/** Copies, each of another domain, in the order in which everybody locks them. */
-function leasesOf(given: FencedLease | readonly FencedLease[]): readonly FencedLease[] {
-  const leases = 'domain' in given ? [given] : given;
-  for (const lease of leases) checkLease(lease);
-  const domains = new Set(leases.map(({ domain }) => domain));
-  if (leases.length === 0 || domains.size < leases.length) {
-    throw new TypeError('an operation needs one lease of each domain that it touches: give one at least, none twice');
-  }
-  return leases.map((lease) => ({ ...lease })).sort((a, b) => (a.domain < b.domain ? -1 : 1));
-}
-
 /**
  * One message, so that the client cannot stop between its parts: nobody holds a fence without a limit. The wait for the fence
  * itself may take as long as the predecessors may need.
@@ -210,7 +200,10 @@ async function attemptOf<T>(
       reusable = true;
       return refusal(refused);
     }
-    const value = await inTime(handle, work, Math.min(...entered.map(({ work_ms: ms }) => ms)), limitMs);
+    const workMs = Math.min(...entered.map(({ work_ms: ms }) => ms));
+    const call = async (): Promise<T> => work(handle.tx);
+    const value = await inTime(call(), workMs, () => new OutOfTime(workMs, limitMs));
+    handle.close();
     if (handle.failure instanceof MetNoRow) throw handle.failure;
     const { command } = await connection.query('commit');
     reusable = true;
@@ -247,28 +240,8 @@ function refusal({ status, fence, message }: Entered): Stale | Rejected {
   return { status: 'rejected', reason: status, message };
 }
 
-class OutOfTime extends Error {}
-
-/** Calls the work, and waits no longer than it may take. */
-async function inTime<T>(
-  handle: TransactionHandle,
-  work: PostgresWork<T>,
-  workMs: number,
-  limitMs: number,
-): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      handle.close();
-      const message = `the guarded work was not done within ${workMs} ms (limitMs is ${limitMs}): nothing was written`;
-      reject(new OutOfTime(message));
-    }, workMs);
-  });
-  const call = async (): Promise<T> => work(handle.tx);
-  try {
-    return await Promise.race([call(), late]);
-  } finally {
-    clearTimeout(timer);
-    handle.close();
+class OutOfTime extends Error {
+  constructor(workMs: number, limitMs: number) {
+    super(`the guarded work was not done within ${workMs} ms (limitMs is ${limitMs}): nothing was written`);
   }
 }

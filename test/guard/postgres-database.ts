@@ -1,10 +1,13 @@
 /** A server of PostgreSQL with the functions of fencing and a small table, as a client in any language would use it. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import { PostgresServer } from '../servers/postgres.js';
 import type { Pool, PostgresKind } from '../servers/postgres.js';
 
-export const MIGRATION = readFileSync('src/guard/postgres/fencing.sql', 'utf8');
+/** The files of the package, as `psql` applies them one behind the other. */
+export const MIGRATIONS = [read('fencing.sql'), read('protect.sql')] as const;
+export const MIGRATION = MIGRATIONS.join('');
 /** The domain of most tests. */
 export const D = 'orders/eu';
 
@@ -77,4 +80,8 @@ export async function refused(work: Promise<unknown>, code: string): Promise<unk
   );
   expect(error).toMatchObject({ code });
   return JSON.parse((error as { detail?: string }).detail ?? '{}');
+}
+
+function read(name: string): string {
+  return readFileSync(join('src/guard/postgres', name), 'utf8');
 }

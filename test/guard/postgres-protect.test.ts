@@ -86,6 +86,18 @@ describe.each(POSTGRES)('$name', (kind) => {
       expect(await db.write('delete from stock where id = 1', 5)).toBe(1);
     });
 
+    it.each(['domain', 'domain_column'])('a slot is a domain like others, by %s', async (by) => {
+      await db.pool.query("update stock set domain = 'gpu#0' where id = 1");
+      await db.pool.query(`select fencing.protect('stock', ${by} => $1, mode => 'enforce')`, [
+        by === 'domain' ? 'gpu#0' : 'domain',
+      ]);
+      const sql = 'update stock set qty = 1 where id = 1';
+      await refused(db.write(sql, 5, 'gpu#1'), 'FT002');
+      await db.write(sql, 5, 'gpu#0');
+      await db.advance(6, 'gpu#0');
+      await refused(db.write(sql, 5, 'gpu#0'), 'FT001');
+    });
+
     it.each(['domain', 'domain_column'])(
       'partitions, through the parent and directly, also later ones, by %s',
       async (by) => {
@@ -197,7 +209,7 @@ describe.each(POSTGRES)('$name', (kind) => {
         'update fencing.fence set token = 1',
         "select fencing.reset('orders/eu', 1, 'mine')",
         "select fencing.allow_issuer('orders/eu', 'me', 'mine')",
-        "select fencing.note_claim('orders/eu', '{}')",
+        'select fencing.claims()',
         "select fencing.unprotect('stock')",
         'update fencing.settings set max_jump = 1',
         'select * from fencing.observed',

@@ -1,9 +1,11 @@
 /** Advancing a fence in SQL, as a client in any language does it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../process/cluster.js';
 import { POSTGRES } from '../servers/postgres.js';
 import type { PoolClient } from '../servers/postgres.js';
-import { D, FencedDatabase, MIGRATION, refused } from './postgres-database.js';
+import { D, FencedDatabase, MIGRATION, MIGRATIONS, refused } from './postgres-database.js';
 
 describe.each(POSTGRES)('$name', (kind) => {
   describe.skipIf(kind.bin === undefined)('fencing.sql', () => {
@@ -19,12 +21,43 @@ describe.each(POSTGRES)('$name', (kind) => {
       await db.advance(7);
       await Promise.all([db.pool.query(MIGRATION), db.pool.query(MIGRATION)]);
       expect(await db.one('select fencing.highest($1)', [D])).toBe('7');
-      await db.pool.query('update fencing.settings set version = 2');
+      await db.pool.query('update fencing.settings set version = 3');
       await expect(db.pool.query(MIGRATION)).rejects.toThrow(/newer version/);
-      await db.pool.query('update fencing.settings set version = 1');
+      await db.pool.query('update fencing.settings set version = 2');
+    });
+
+    it('takes over a database of version 1: its fences, its notes and its protected tables', async () => {
+      await db.pool.query('create database old');
+      const old = db.server.pool({ database: 'old', max: 1 });
+      await old.query(readFileSync(join(import.meta.dirname, 'postgres/fencing-1.sql'), 'utf8'));
+      await old.query(`
+        create table stock (domain text, qty int); insert into stock values ('orders/eu', 10);
+        select fencing.advance('orders/eu', 9), fencing.reset('orders/eu', 7, 'wrong client'),
+          fencing.protect('stock', domain_column => 'domain', mode => 'enforce')`);
+      const [first, second] = MIGRATIONS;
+      await expect(old.query(second)).rejects.toThrow(/apply fencing.sql of the same package first/);
+      await old.query(first);
+      await refused(old.query('update stock set qty = 0'), 'FT002');
+      await old.query(second);
+      await refused(old.query('update stock set qty = 0'), 'FT002');
+      await refused(old.query("select fencing.advance('orders/eu', 6)"), 'FT001');
+      await old.query("begin; select fencing.advance('orders/eu', 7); update stock set qty = 1; commit");
+      const facts = `select version, note, qty, to_regproc('fencing.note_claim') as helper
+        from fencing.settings, fencing.history, stock`;
+      expect((await old.query(facts)).rows).toEqual([{ version: 2, note: 'wrong client', qty: 1, helper: null }]);
     });
 
     describe('advance', () => {
+      it('takes a slot for a domain of its own', async () => {
+        await db.advance(5, 'gpu#0');
+        await db.advance(4, 'gpu#1');
+        await refused(db.advance(4, 'gpu#0'), 'FT001');
+        await refused(db.one("select fencing.reset('gpu#0', 0, 'no token')"), '22023');
+        expect(await db.one("select fencing.reset('gpu#0', 3, 'wrong client')")).toBe('5');
+        expect(await db.advance(4, 'gpu#0')).toBe('4');
+        expect(await db.one("select fencing.highest('gpu')")).toBeNull();
+      });
+
       it('takes the first, the equal and a greater token; a lower one is FT001 with the facts in DETAIL', async () => {
         expect(await db.one('select fencing.highest($1)', [D])).toBeNull();
         for (const token of [5, 5, 6, 6]) expect(await db.advance(token)).toBe(String(token));

@@ -55,7 +55,7 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory', 'postgres', 'sqlite'])(
+  it.each(['conformance/index', 'leveldb', 'memory', 'outbox', 'postgres', 'sqlite'])(
     'guard/%s loads guards and what they stand on, and no driver',
     (guard) => {
       const graph = graphOf(`guard/${guard}.js`);
@@ -64,11 +64,15 @@ describe('the other exports', () => {
     },
   );
 
-  it('the SQL for PostgreSQL is a file of the package, under the name that it exports', () => {
-    const sql = readFileSync(createRequire(import.meta.url).resolve('fencepost/guard/postgres/fencing.sql'), 'utf8');
-    expect(sql).toContain('create schema if not exists fencing');
+  it.each([
+    ['fencing', 'create schema if not exists fencing'],
+    ['outbox', 'create table if not exists fencing.outbox'],
+    ['protect', 'create or replace function fencing.protect'],
+  ])('the SQL for PostgreSQL is a file of the package, under the name that it exports: %s', (name, line) => {
+    const path = createRequire(import.meta.url).resolve(`fencepost/guard/postgres/${name}.sql`);
+    expect(readFileSync(path, 'utf8')).toContain(line);
     const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
-    expect(manifest.files).toContain('src/guard/postgres/fencing.sql');
+    expect(manifest.files).toContain('src/guard/postgres/*.sql');
   });
 
   it('fencepost/testing loads a whole node (and so this test sees what is there)', () => {

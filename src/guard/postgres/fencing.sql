@@ -1,15 +1,14 @@
--- Fencing for PostgreSQL 14 and later, for clients in any language. Version 1.
+-- Fencing for PostgreSQL 14 and later, for clients in any language. Version 2.
 --
 -- Apply this file as it is, as often as you like: it makes what is missing and renews what is older, and refuses when
--- a newer version is there.    psql --single-transaction -v ON_ERROR_STOP=1 -f fencing.sql
+-- a newer version is there. Tables that refuse what was not advanced need protect.sql behind it:
+--   psql --single-transaction -v ON_ERROR_STOP=1 -f fencing.sql -f protect.sql
 -- Whoever applies it owns it all: best a role without login that owns the guarded tables too, never the application's.
 --
 --   select fencing.advance('orders/eu', 1796000000000041);    -- first in every guarded transaction; FT001 when stale
---   select fencing.protect('orders', domain => 'orders/eu', mode => 'observe');    -- then look at fencing.observed
---   select fencing.protect('orders', domain => 'orders/eu', mode => 'enforce');
 --
--- Error codes: FT001 stale. FT002 write to a protected table without advance. FT003 the fence belongs to another
--- issuer. FT004 the equal token of another history. FT005 the token is too far ahead of the fence.
+-- Error codes: FT001 stale. FT002 write to a protected table without advance (protect.sql). FT003 the fence belongs to
+-- another issuer. FT004 the equal token of another history. FT005 the token is too far ahead of the fence.
 
 -- Two that apply it at once follow one another.
 select pg_catalog.pg_advisory_xact_lock(1718969203, 0);
@@ -25,10 +24,10 @@ create table if not exists fencing.settings (
 );
 do $$
 begin
-  if exists (select from fencing.settings s where s.version > 1) then
+  if exists (select from fencing.settings s where s.version > 2) then
     raise exception 'this database has a newer version of fencing than this file: apply the newer file';
   end if;
-  insert into fencing.settings (version) values (1) on conflict (only_row) do update set version = 1;
+  insert into fencing.settings (version) values (2) on conflict (only_row) do update set version = 2;
 end
 $$;
 
@@ -53,51 +52,30 @@ create table if not exists fencing.history (
   note text not null
 );
 
--- What enforcing would have refused. One row for each kind and each server process, so that no transaction ever waits
--- for another because it is observed.
-create table if not exists fencing.observation (
-  relation text not null,
-  operation text not null,
-  code text not null,
-  domain text not null,
-  role name not null,
-  application text not null,
-  pid integer not null,
-  count bigint not null default 1,
-  first_at timestamptz not null default pg_catalog.clock_timestamp(),
-  last_at timestamptz not null default pg_catalog.clock_timestamp(),
-  last_detail text,
-  primary key (relation, operation, code, domain, role, application, pid)
-);
-
-create or replace view fencing.observed as
-  select relation, operation, code, domain, role, application, pg_catalog.sum(count)::bigint as count,
-    pg_catalog.min(first_at) as first_at, pg_catalog.max(last_at) as last_at,
-    (pg_catalog.array_agg(last_detail order by last_at desc))[1] as last_detail
-  from fencing.observation
-  group by relation, operation, code, domain, role, application;
-
 -- Keeps successors out for at most this long, in milliseconds, whatever becomes of the client: the whole transaction
--- where the server can limit that (17 and later), otherwise a third for each of the three parts that can be limited:
--- the client's own work, one statement, and idling. Gives the time that the client may work.
--- Limits that are lower already stay.
+-- where the server can limit that (17 and later), otherwise a third for each of the three parts that there are: the client's
+-- own work, which the client has to limit, one statement with its waits for locks, and idling. Gives the time that the client
+-- may work. Limits that are lower already stay.
 create or replace function fencing.limit_transaction(ms integer) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  limits text[] := array['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout'];
-  part integer := greatest(ms / 3, 1);
+  limits text[] := array['transaction_timeout'];
+  part integer := ms;
   each text;
+  -- Assigned instead of performed: an expression costs a tenth of a query, and this is in the way of every transaction.
+  was text;
 begin
   if ms is null or ms < 1 then
     raise exception 'limit_transaction: ms must be at least 1' using errcode = '22023';
   end if;
-  if current_setting('server_version_num')::integer >= 170000 then
-    limits := limits || 'transaction_timeout'::text;
-    part := ms;
+  if current_setting('server_version_num')::integer < 170000 then
+    limits := array['statement_timeout', 'idle_in_transaction_session_timeout'];
+    part := greatest(ms / 3, 1);
   end if;
   foreach each in array limits loop
-    if extract(epoch from current_setting(each)::interval) * 1000 not between 1 and part then
-      perform set_config(each, part::text, true);
+    was := current_setting(each);
+    if was = '0' or extract(epoch from was::interval) * 1000 > part then
+      was := set_config(each, part::text, true);
     end if;
   end loop;
   return part;
@@ -121,6 +99,7 @@ declare
   old fencing.fence;
   key integer := hashtext(try_advance.domain);
   cap bigint;
+  noted text;
 begin
   if try_advance.domain is null or try_advance.token is null or try_advance.token < 1
     or octet_length(try_advance.domain) not between 1 and 255 then
@@ -161,7 +140,7 @@ begin
       'the same tokens. Stop the cluster that was left behind, and acquire anew.',
       try_advance.token, try_advance.domain, old.incarnation, try_advance.incarnation);
   else
-    select s.max_jump into cap from fencing.settings s where old.token < try_advance.token;
+    if old.token < try_advance.token then select s.max_jump into cap from fencing.settings s; end if;
     if try_advance.token - old.token > cap then
       status := 'jump';
       message := format('token %s of %s is %s ahead of its fence, more than max_jump in fencing.settings allows. If it is '
@@ -188,21 +167,18 @@ begin
     end if;
   end if;
 
-  perform fencing.note_claim(try_advance.domain, jsonb_build_object('status', status, 'presented', token,
-    'highest', fence, 'message', message));
+  -- Remembers for this transaction how it went. A setting that outlived its transaction, through a pool or a session-level
+  -- SET, names another transaction and does not count.
+  noted := set_config('fencing.claims', format('%s %s', pg_current_xact_id(), coalesce(fencing.claims(), '{}')
+    || jsonb_build_object(try_advance.domain, jsonb_build_object('status', status, 'presented', token,
+      'highest', fence, 'message', message))), true);
 end
 $$;
 
--- Remembers for this transaction how advancing went. A setting that outlived its transaction, through a pool or a
--- session-level SET, names another transaction and does not count. Only called from functions that pin the search path.
-create or replace function fencing.note_claim(domain text, claim jsonb) returns void
-language plpgsql as $$
-begin
-  perform set_config('fencing.claims', format('%s %s', pg_current_xact_id(),
-    coalesce(fencing.claims(), '{}') || jsonb_build_object(domain, claim)), true);
-end
-$$;
+-- Of version 1.
+drop function if exists fencing.note_claim(text, jsonb);
 
+-- What this transaction has advanced. Only called from functions that pin the search path.
 create or replace function fencing.claims() returns jsonb
 language plpgsql as $$
 declare
@@ -241,8 +217,8 @@ create or replace function fencing.enter(ms integer, domain text, token bigint, 
 returns json language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   done record;
+  was text := set_config('lock_timeout', ms::text, true);
 begin
-  perform set_config('lock_timeout', ms::text, true);
   done := fencing.try_advance(enter.domain, enter.token, enter.issuer, enter.incarnation);
   return json_build_object('status', done.status, 'fence', done.fence::text, 'earlier', done.earlier_incarnation,
     'message', done.message, 'work_ms', fencing.limit_transaction(ms));
@@ -302,140 +278,6 @@ begin
   return true;
 end
 $$;
-
--- Refuses, or records in mode `observe`, a write to rows of this domain unless the transaction advanced it.
-create or replace function fencing.judge(mode text, relation text, operation text, domain text) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  claim jsonb := fencing.claims() -> judge.domain;
-  code text;
-  detail jsonb;
-  message text;
-begin
-  if claim ->> 'status' = 'applied' then return; end if;
-  code := fencing.error_code(claim ->> 'status');
-  detail := jsonb_build_object('domain', judge.domain, 'presented', claim -> 'presented', 'highest', claim -> 'highest');
-  message := coalesce(claim ->> 'message', format('%s of %s is protected: call fencing.advance(%L, token) first in the '
-    'same transaction', judge.operation, judge.relation, coalesce(judge.domain, 'the domain')));
-  if mode = 'enforce' then
-    raise exception using errcode = code, message = message, detail = detail;
-  end if;
-  begin
-    insert into fencing.observation as o (relation, operation, code, domain, role, application, pid, last_detail)
-      values (judge.relation, judge.operation, code, coalesce(judge.domain, ''), session_user,
-        current_setting('application_name'), pg_backend_pid(), detail)
-      on conflict on constraint observation_pkey do update
-        set count = o.count + 1, last_at = clock_timestamp(), last_detail = excluded.last_detail;
-  exception when others then
-    raise warning 'fencing could not record what it observed: %', sqlerrm;
-  end;
-end
-$$;
-
--- Arguments of the triggers: mode, 'domain' or 'column', and the domain or the name of the column that has it.
-create or replace function fencing.check_statement() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform fencing.judge(tg_argv[0], format('%I.%I', tg_table_schema, tg_table_name), tg_op,
-    case when tg_argv[1] = 'domain' then tg_argv[2] end);
-  return null;
-end
-$$;
-
--- After the row, so that it sees what other triggers made of it, and generated columns.
-create or replace function fencing.check_row() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  relation text := format('%I.%I', tg_table_schema, tg_table_name);
-  before_domain text := case when tg_argv[1] = 'domain' then tg_argv[2] else to_jsonb(old) ->> tg_argv[2] end;
-  after_domain text := case when tg_argv[1] = 'domain' then tg_argv[2] else to_jsonb(new) ->> tg_argv[2] end;
-begin
-  if tg_op <> 'INSERT' then perform fencing.judge(tg_argv[0], relation, tg_op, before_domain); end if;
-  if tg_op <> 'DELETE' and (tg_op = 'INSERT' or after_domain is distinct from before_domain) then
-    perform fencing.judge(tg_argv[0], relation, tg_op, after_domain);
-  end if;
-  return null;
-end
-$$;
-
--- Every table of a partitioned one, itself first; otherwise the table alone.
-create or replace function fencing.tables_of(relation regclass) returns setof regclass
-language sql stable set search_path = pg_catalog, pg_temp as $$
-  select relation union select t.relid from pg_partition_tree(relation) t
-$$;
-
--- Takes the protection off; false when there was none. By the owner of the table.
-create or replace function fencing.unprotect(relation regclass) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-  each record;
-  found_any boolean := false;
-begin
-  for each in
-    select t.tgrelid::regclass as of, t.tgname as name from pg_trigger t
-    where t.tgrelid in (select fencing.tables_of(unprotect.relation)) and t.tgname like 'fencing\_%' and t.tgparentid = 0
-      and t.tgfoid in ('fencing.check_statement'::regproc, 'fencing.check_row'::regproc)
-  loop
-    execute format('drop trigger %I on %s', each.name, each.of);
-    found_any := true;
-  end loop;
-  return found_any;
-end
-$$;
-
--- From now on every insert, update, delete and truncate of this table needs `advance` in the same transaction, of the
--- domain given, or of that in a column of each row (TRUNCATE is then refused: it names no domain). Mode 'observe' lets
--- everything pass and records in fencing.observed what 'enforce' would refuse. Call it again to change. By the owner of
--- the table; locks it for a moment. Triggers fire always, also where session_replication_role is replica.
-create or replace function fencing.protect(
-  relation regclass, domain text default null, domain_column name default null, mode text default null
-) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-  each regclass;
-  args text := format('%L, %L, %L', mode, case when domain is null then 'column' else 'domain' end,
-    coalesce(domain, domain_column));
-  by_row boolean;
-begin
-  if mode is null or mode not in ('observe', 'enforce') then
-    raise exception 'protect: mode must be ''observe'' or ''enforce''' using errcode = '22023';
-  elsif (protect.domain is null) = (domain_column is null) then
-    raise exception 'protect: give either domain or domain_column' using errcode = '22023';
-  elsif octet_length(protect.domain) not between 1 and 255 then
-    raise exception 'protect: domain must have 1 to 255 bytes' using errcode = '22023';
-  elsif not exists (select from pg_class c where c.oid = relation and c.relkind in ('r', 'p')) then
-    raise exception 'protect: % is no table', relation using errcode = '42809';
-  elsif domain_column is not null and not exists (select from pg_attribute a
-    where a.attrelid = relation and a.attname = domain_column and a.attnum > 0 and not a.attisdropped) then
-    raise exception 'protect: % has no column %', relation, domain_column using errcode = '42703';
-  end if;
-  perform fencing.unprotect(relation);
-  -- A statement that names a partitioned table fires no statement trigger of its parts, and the other way round.
-  by_row := protect.domain is null or exists (select from pg_class c where c.oid = relation and c.relkind = 'p')
-    or exists (select from pg_inherits i where i.inhrelid = relation);
-  if by_row then
-    execute format('create trigger fencing_rows after insert or update or delete on %s '
-      'for each row execute function fencing.check_row(%s)', relation, args);
-  else
-    execute format('create trigger fencing_writes before insert or update or delete on %s '
-      'for each statement execute function fencing.check_statement(%s)', relation, args);
-  end if;
-  for each in select fencing.tables_of(relation) loop
-    execute format('create trigger fencing_truncate before truncate on %s '
-      'for each statement execute function fencing.check_statement(%s)', each, args);
-    execute format('alter table %s enable always trigger fencing_truncate', each);
-    execute format('alter table %s enable always trigger %I', each,
-      case when by_row then 'fencing_rows' else 'fencing_writes' end);
-  end loop;
-end
-$$;
-
--- What is protected, and how. `active` is false where somebody disabled the trigger or let replicas skip it.
-create or replace view fencing.protected as
-  select t.tgrelid::pg_catalog.regclass as relation, t.tgname as trigger, args[1] as mode, args[2] as by,
-    args[3] as value, t.tgenabled = 'A' as active
-  from pg_catalog.pg_trigger t,
-    pg_catalog.string_to_array(pg_catalog.encode(t.tgargs, 'escape'), '\000') as args
-  where t.tgfoid in ('fencing.check_statement'::pg_catalog.regproc, 'fencing.check_row'::pg_catalog.regproc);
 
 -- Nothing of this is anybody's but the owner's. Give an application what it needs:
 --   grant usage on schema fencing to app;
