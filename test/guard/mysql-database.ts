@@ -1,0 +1,46 @@
+/** A server of MariaDB with the procedures of fencing and a small table, as a client in any language would use it. */
+import { readFileSync } from 'node:fs';
+import { MariadbServer } from '../servers/mariadb.js';
+import type { MariadbKind, Pool } from '../servers/mariadb.js';
+
+export const MIGRATION = readFileSync('src/guard/mysql/fencing.sql', 'utf8');
+/** The domain of most tests. */
+export const D = 'orders/eu';
+
+export class FencedDatabase implements AsyncDisposable {
+  readonly server: MariadbServer;
+  readonly pool: Pool;
+
+  private constructor(server: MariadbServer) {
+    this.server = server;
+    this.pool = server.pool();
+  }
+
+  static async start(kind: MariadbKind, settings?: readonly string[]): Promise<FencedDatabase> {
+    const server = await MariadbServer.start(kind, settings);
+    server.apply(MIGRATION);
+    return new FencedDatabase(server);
+  }
+
+  /** No fence, and `stock` as new. */
+  async clear(): Promise<void> {
+    for (const sql of [
+      'delete from fencing_fence',
+      'delete from fencing_history',
+      'drop table if exists stock',
+      'create table stock (id int primary key, domain varchar(255), qty int)',
+      "insert into stock values (1, 'orders/eu', 10), (2, 'orders/us', 20)",
+    ])
+      await this.pool.query(sql);
+  }
+
+  /** The first column of the first row. */
+  async one(sql: string, values: unknown[] = []): Promise<unknown> {
+    const [rows] = await this.pool.query(sql, values);
+    return Object.values((rows as object[])[0] ?? {})[0];
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.server[Symbol.asyncDispose]();
+  }
+}
