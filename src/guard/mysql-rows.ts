@@ -2,7 +2,7 @@
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
 import { admit, checkLease, issuerOf, MAX_JUMP } from './fence.js';
-import { literal, mayRunAgain, rowsOf } from './mysql-transaction.js';
+import { literal, mayRunAgain, rowsOf, textOf } from './mysql-transaction.js';
 import type { MysqlPool, Row } from './mysql-transaction.js';
 import type { FencedLease, Outcome } from './types.js';
 
@@ -59,25 +59,22 @@ export function mysqlRows(pool: MysqlPool, { table, key: keyColumn }: RowTable):
   const name = table.split('.').map(identifier).join('.');
   const key = identifier(keyColumn);
 
-  /** The row, its fence as text. */
-  const read = async (id: unknown): Promise<Row | undefined> => {
-    const columns = `${name}.*, cast(fence_token as char) as fence_token, convert(fence_issuer using utf8mb4) as fence_issuer`;
-    const [row] = await rowsOf(pool, `select ${columns} from ${name} where ${key} = ?`, [id]);
-    return row;
-  };
-
-  const verdictOn = (row: Row, lease: FencedLease): ReturnType<typeof admit> => {
-    const { cluster, incarnation } = lease;
-    const issuer = (row['fence_issuer'] as string | null) ?? issuerOf(cluster);
-    return admit({ token: BigInt(row['fence_token'] as string), issuer, incarnation }, lease);
+  /** The row, and what its fence says of this lease; undefined when there is no row. */
+  const read = async (id: unknown, { cluster, incarnation, ...lease }: FencedLease) => {
+    const columns = `${name}.*, cast(fence_token as char) as fence_token, hex(fence_issuer) as fencing_issuer`;
+    const [found] = await rowsOf(pool, `select ${columns} from ${name} where ${key} = ?`, [id]);
+    if (found === undefined) return undefined;
+    const { fencing_issuer: hex, ...row } = found;
+    const token = BigInt(row['fence_token'] as string);
+    const fence = { token, issuer: textOf(hex) ?? issuerOf(cluster), incarnation };
+    return { row, fenced: token > 0n, verdict: admit(fence, { ...lease, cluster, incarnation }) };
   };
 
   /** Why the update met no row. Nothing was changed, and a fence only rises, so asking afterwards is soon enough. */
   const whyNot = async <T>(lease: FencedLease, id: unknown): Promise<Outcome<T>> => {
-    const row = await read(id);
-    if (row === undefined || row['fence_token'] === '0') return { status: 'missing' };
-    const verdict = verdictOn(row, lease);
-    return verdict.status === 'admitted' ? { status: 'missing' } : verdict;
+    const found = await read(id, lease);
+    if (found?.fenced !== true || found.verdict.status === 'admitted') return { status: 'missing' };
+    return found.verdict;
   };
 
   const change = async (
@@ -115,9 +112,9 @@ export function mysqlRows(pool: MysqlPool, { table, key: keyColumn }: RowTable):
       const raised = await change(lease, id, { set: '' });
       if (raised.status !== 'applied') return raised;
       // The fence stands, so what is read now is what no lower token changes; a greater one may have come in between.
-      const row = await read(id);
-      if (row === undefined) return { status: 'missing' };
-      const verdict = verdictOn(row, lease);
+      const found = await read(id, lease);
+      if (found === undefined) return { status: 'missing' };
+      const { row, verdict } = found;
       if (verdict.status !== 'admitted') return verdict;
       return { ...raised, value: { row, token, change: (next) => change(lease, id, next) } };
     },

@@ -98,7 +98,7 @@ export class MetNoRow extends Error {}
 /** A handle on `connection`, and what has become of it. */
 export class TransactionHandle {
   /** The first thing that keeps the transaction from its commit, whether the work noticed or not. */
-  failure: unknown;
+  failure: Error | undefined;
   readonly tx: FencedTransaction;
   #open = true;
 
@@ -114,7 +114,7 @@ export class TransactionHandle {
         const [given] = await connection.query({ sql: text, rowsAsArray: false }, values && [...values]);
         return resultOf(given, statement);
       } catch (error) {
-        if (mayRunAgain(error) || error instanceof SeveralStatements) this.failure = error;
+        if (mayRunAgain(error) || error instanceof SeveralStatements) this.failure = error as Error;
         throw error;
       }
     };
@@ -216,6 +216,11 @@ async function explained<T>(answer: Promise<T>): Promise<T> {
     }
     throw error;
   }
+}
+
+/** The text that the server gave as hexadecimal digits, so that no character set comes between; null is null. */
+export function textOf(hex: unknown): string | null {
+  return hex === null ? null : Buffer.from(hex as string, 'hex').toString();
 }
 
 /** As a literal of SQL, whatever the modes and the character set of the connection. */

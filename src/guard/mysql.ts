@@ -22,6 +22,7 @@ import {
   mayRunAgain,
   MetNoRow,
   rowsOf,
+  textOf,
   TransactionHandle,
 } from './mysql-transaction.js';
 import type { MysqlPool, MysqlWork } from './mysql-transaction.js';
@@ -135,10 +136,10 @@ export function mysqlFence(pool: MysqlPool, options: MysqlFenceOptions = {}): My
     },
     async fence(domain) {
       const [row] = await rowsOf(pool, `call fencing_show(${literal(domain)})`);
-      const { token, issuer, incarnation } = row as unknown as Record<keyof Fence, string | null>;
-      if (token === null) return undefined;
+      if (row === undefined) return undefined;
+      const [issuer, incarnation] = [textOf(row['issuer']), textOf(row['incarnation'])];
       return {
-        token: BigInt(token),
+        token: BigInt(row['token'] as string),
         ...(issuer === null ? {} : { issuer }),
         ...(incarnation === null ? {} : { incarnation }),
       };
@@ -171,7 +172,7 @@ function beginning(leases: readonly FencedLease[], limitMs: number, isolation: s
   return `call fencing_enter(${limitMs}, '${isolation}', ${literal(JSON.stringify(list))})`;
 }
 
-/** What `fencing_enter` says. */
+/** What `fencing_enter` says; names as hexadecimal digits. */
 interface Entered {
   readonly status: 'applied' | 'stale' | Rejected['reason'];
   /** Of the lease that was refused. */
@@ -221,7 +222,7 @@ async function attemptOf<T>(
       throw new Error(message, { cause: error });
     });
     reusable = true;
-    return { status: 'applied', value, earlierIncarnation: entered.earlier ?? undefined };
+    return { status: 'applied', value, earlierIncarnation: textOf(entered.earlier) ?? undefined };
   } catch (error) {
     // Behind a statement that still runs, a rollback would wait for it.
     if (!reusable && !(error instanceof OutOfTime)) {
@@ -252,8 +253,8 @@ function refusal(
   if (lease === undefined) throw new Error(`fencing_enter refused lease ${at} of ${leases.length}`);
   const stored = {
     token: BigInt(fence),
-    issuer: issuer ?? issuerOf(lease.cluster),
-    incarnation: incarnation ?? lease.incarnation,
+    issuer: textOf(issuer) ?? issuerOf(lease.cluster),
+    incarnation: textOf(incarnation) ?? lease.incarnation,
   };
   const verdict = admit(stored, lease);
   if (verdict.status !== 'admitted') return verdict;

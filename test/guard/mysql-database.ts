@@ -1,11 +1,20 @@
 /** A server of MariaDB with the procedures of fencing and a small table, as a client in any language would use it. */
 import { readFileSync } from 'node:fs';
+import type { FencedLease } from '../../src/guard/types.js';
 import { MariadbServer } from '../servers/mariadb.js';
 import type { MariadbKind, Pool } from '../servers/mariadb.js';
 
 export const MIGRATION = readFileSync('src/guard/mysql/fencing.sql', 'utf8');
 /** The domain of most tests. */
 export const D = 'orders/eu';
+
+export const lease = (token: number | bigint, more: Partial<FencedLease> = {}): FencedLease => ({
+  domain: D,
+  token: BigInt(token),
+  cluster: 'prod',
+  incarnation: 'a'.repeat(32),
+  ...more,
+});
 
 export class FencedDatabase implements AsyncDisposable {
   readonly server: MariadbServer;
@@ -38,6 +47,12 @@ export class FencedDatabase implements AsyncDisposable {
   async one(sql: string, values: unknown[] = []): Promise<unknown> {
     const [rows] = await this.pool.query(sql, values);
     return Object.values((rows as object[])[0] ?? {})[0];
+  }
+
+  /** How many transactions wait for a lock. */
+  async waiting(): Promise<number> {
+    const sql = 'select variable_value from information_schema.global_status where variable_name = ?';
+    return Number(await this.one(sql, ['INNODB_ROW_LOCK_CURRENT_WAITS']));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -65,6 +65,7 @@ export class MariadbServer implements AsyncDisposable {
     this.#flags = [
       '--no-defaults',
       `--datadir=${join(home, 'data')}`,
+      `--tmpdir=${home}`,
       `--port=${port}`,
       '--bind-address=127.0.0.1',
       `--socket=${join(home, 'socket')}`,
@@ -87,7 +88,7 @@ export class MariadbServer implements AsyncDisposable {
     if (ROOT) await chown(home, NOBODY, NOBODY);
     const [port = 0] = await freePorts(1);
     try {
-      const flags = ['--no-defaults', `--datadir=${join(home, 'data')}`, '--skip-test-db'];
+      const flags = ['--no-defaults', `--datadir=${join(home, 'data')}`, `--tmpdir=${home}`, '--skip-test-db'];
       const made = spawnSync(
         ...command('/usr/bin/mariadb-install-db', [...flags, '--auth-root-authentication-method=normal']),
         { cwd: home, encoding: 'utf8' },
@@ -138,7 +139,7 @@ export class MariadbServer implements AsyncDisposable {
 
   async #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child?.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((done) => child.once('exit', done));
     if (child.kill(signal)) await gone;
   }
@@ -163,9 +164,9 @@ async function ready(child: ChildProcess): Promise<void> {
       fail(new Error(`MariaDB ended: ${log}`));
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      if (log.includes('ready for connections')) return;
+      if (log.includes('mariadbd: ready for connections')) return;
       log += text;
-      if (!log.includes('ready for connections')) return;
+      if (!log.includes('mariadbd: ready for connections')) return;
       clearTimeout(timer);
       child.removeAllListeners('exit');
       done();

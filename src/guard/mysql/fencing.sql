@@ -162,8 +162,8 @@ end //
 
 -- All that begins a guarded transaction, for clients that end it by fencing_leave: begins it, waits for the fences up to `p_ms`,
 -- advances, limits the transaction to `p_ms`. `p_leases`: a JSON list of objects with domain, token (as text), issuer and
--- incarnation, each of another domain, in the order in which everybody locks them. Gives one row; unless its status is
--- `applied` the transaction is over already.
+-- incarnation, each of another domain, in the order in which everybody locks them. Gives one row, names in it as hexadecimal
+-- digits, because connections have character sets; unless its status is `applied` the transaction is over already.
 --
 -- Transactions under the equal token run side by side: they share a lock that a raise takes for itself. InnoDB hands it out in
 -- the order of asking, so a stream of stale holders cannot keep their successor out. Where several servers take
@@ -255,9 +255,8 @@ begin
   else
     call fencing_leave(false);
   end if;
-  select v_status as status, v_at - 1 as at, cast(v_fence as char) as fence,
-    convert(v_fence_issuer using utf8mb4) as issuer, convert(v_fence_incarnation using utf8mb4) as incarnation,
-    convert(v_earlier using utf8mb4) as earlier, v_work as work_ms;
+  select v_status as status, v_at - 1 as at, cast(v_fence as char) as fence, hex(v_fence_issuer) as issuer,
+    hex(v_fence_incarnation) as incarnation, hex(v_earlier) as earlier, v_work as work_ms;
 end //
 
 -- Ends what fencing_enter began, and gives the connection the settings that it had. Fails with 1305 (no such savepoint) when
@@ -278,11 +277,10 @@ begin
     max_statement_time = @fencing_statement;
 end //
 
--- The fence of a domain; token null when nobody has advanced it.
+-- The fence of a domain, names as hexadecimal digits; no row when nobody has advanced it.
 create or replace procedure fencing_show(p_domain varchar(255) character set utf8mb4)
 begin
-  select cast(max(f.token) as char) as token, convert(max(f.issuer) using utf8mb4) as issuer,
-    convert(max(f.incarnation) using utf8mb4) as incarnation
+  select cast(f.token as char) as token, hex(f.issuer) as issuer, hex(f.incarnation) as incarnation
   from fencing_fence f where f.domain = p_domain and f.token > 0;
 end //
 
