@@ -13,6 +13,7 @@ const ENTRIES = {
   'fencepost-guard-memory': 'guard/memory',
   'fencepost-guard-postgres': 'guard/postgres',
   'fencepost-guard-sqlite': 'guard/sqlite',
+  'fencepost-guard-mysql': 'guard/mysql',
   'fencepost-testing': 'testing/index',
 };
 

@@ -55,7 +55,7 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory', 'postgres', 'sqlite'])(
+  it.each(['conformance/index', 'leveldb', 'memory', 'postgres', 'sqlite', 'mysql'])(
     'guard/%s loads guards and what they stand on, and no driver',
     (guard) => {
       const graph = graphOf(`guard/${guard}.js`);
@@ -69,6 +69,13 @@ describe('the other exports', () => {
     expect(sql).toContain('create schema if not exists fencing');
     const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
     expect(manifest.files).toContain('src/guard/postgres/fencing.sql');
+  });
+
+  it('the SQL for MariaDB is a file of the package, under the name that it exports', () => {
+    const sql = readFileSync(createRequire(import.meta.url).resolve('fencepost/guard/mysql/fencing.sql'), 'utf8');
+    expect(sql).toContain('create table if not exists fencing_fence');
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
+    expect(manifest.files).toContain('src/guard/mysql/fencing.sql');
   });
 
   it('fencepost/testing loads a whole node (and so this test sees what is there)', () => {

@@ -9,8 +9,11 @@
 --   update stock set qty = qty - 1 where sku = 'a';
 --   commit;
 --
--- SQLSTATE of what it refuses: FT001 stale. FT003 the fence belongs to another issuer. FT004 the equal token of another
--- history. FT005 the token is too far ahead of the fence. FT006 advance outside of a transaction.
+--   call fencing_protect('stock', 'orders/eu');    -- from now on the table refuses what was not advanced
+--
+-- SQLSTATE of what it refuses: FT001 stale. FT002 write to a protected table without advance. FT003 the fence belongs to another
+-- issuer. FT004 the equal token of another history. FT005 the token is too far ahead of the fence. FT006 advance outside of a
+-- transaction.
 
 set @fencing_mode = @@session.sql_mode;
 -- The procedures keep it, whatever the mode of their callers.
@@ -50,7 +53,7 @@ create table if not exists fencing_history (
 
 -- The fences for people: in some clients bytes show as hexadecimal digits.
 create or replace view fencing_fences as
-  select convert(domain using utf8mb4) as domain, token, convert(issuer using utf8mb4) as issuer,
+  select convert(domain using utf8mb4) collate utf8mb4_nopad_bin as domain, token, convert(issuer using utf8mb4) as issuer,
     convert(incarnation using utf8mb4) as incarnation, raised_at
   from fencing_fence where token > 0;
 
@@ -108,6 +111,14 @@ begin
   end if;
 end //
 
+-- What has ended the transactions of this connection so far, as a count: while it stays, the transaction is the same. What
+-- defines something ends one too, and does not count.
+create or replace procedure fencing_count_ends(out o_ends varchar(64))
+begin
+  select concat(sum(s.variable_value), '/', @@session.autocommit) into o_ends from information_schema.session_status s
+  where s.variable_name in ('COM_BEGIN', 'COM_COMMIT', 'COM_ROLLBACK', 'COM_XA_START', 'COM_XA_COMMIT', 'COM_XA_ROLLBACK');
+end //
+
 -- As fencing_try_advance, and fails unless applied. Has to be the first statement of its transaction: one that has read before
 -- goes on reading what was true then. A first token can meet another one in a deadlock (1213): run the transaction again.
 create or replace procedure fencing_advance(
@@ -119,6 +130,7 @@ begin
   declare v_token bigint;
   declare v_issuer, v_incarnation varbinary(512);
   declare v_message text character set utf8mb4;
+  declare v_ends varchar(64);
   if @@session.in_transaction = 0 and @@session.autocommit = 1 then
     signal sqlstate 'FT006' set message_text = 'call fencing_advance inside a transaction, as its first statement';
   end if;
@@ -136,6 +148,93 @@ begin
     set v_message = left(concat('token ', p_token, ' is too far ahead of ', v_token, ', of ', p_domain), 128);
     signal sqlstate 'FT005' set message_text = v_message;
   end if;
+  -- For protected tables. A variable outlives its transaction, so it names it.
+  call fencing_count_ends(v_ends);
+  if not @fencing_claimed_in <=> v_ends then
+    set @fencing_claims = '{}', @fencing_claimed_in = v_ends;
+  end if;
+  set @fencing_claims = json_set(@fencing_claims, concat('$."', p_domain, '"'), cast(p_token as char)),
+    @fencing_judged = null;
+end //
+
+-- Called by the triggers of protected tables, before a row is changed. It compares by itself, under a lock that stays until the
+-- transaction ends, so what a variable says can never let a stale token pass.
+create or replace procedure fencing_judge(p_relation varchar(192) character set utf8mb4, p_domain varchar(255) character set utf8mb4)
+begin
+  declare v_token, v_highest bigint;
+  declare v_ends varchar(64);
+  declare v_message text character set utf8mb4;
+  -- now() stands still within a statement: the first row of a domain is enough.
+  if not @fencing_judged <=> concat(now(6), ' ', p_domain) then
+    if not @fencing_claimed_in <=> 'fencing_enter' then
+      call fencing_count_ends(v_ends);
+    end if;
+    if @fencing_claimed_in <=> coalesce(v_ends, 'fencing_enter') then
+      set v_token = cast(json_unquote(json_extract(@fencing_claims, concat('$."', p_domain, '"'))) as signed);
+    end if;
+    if v_token is null then
+      set v_message = left(concat('protected: call fencing_advance first in this transaction, for a write to ', p_relation), 128);
+      signal sqlstate 'FT002' set message_text = v_message;
+    end if;
+    select f.token into v_highest from fencing_fence f where f.domain = p_domain lock in share mode;
+    if not v_highest <=> v_token then
+      set v_message = left(concat('stale: token ', v_token, ', and the fence is at ', coalesce(v_highest, 0), ', of ', p_domain), 128);
+      signal sqlstate 'FT001' set message_text = v_message;
+    end if;
+    set @fencing_judged = concat(now(6), ' ', p_domain);
+  end if;
+end //
+
+-- Takes the protection off. By an account with the right TRIGGER on the table; commits, as whatever defines something.
+create or replace procedure fencing_unprotect(p_table varchar(64) character set utf8mb4)
+sql security invoker
+begin
+  declare v_name varchar(64) default concat('fencing_', md5(p_table), '_');
+  execute immediate concat('drop trigger if exists `', v_name, 'insert`');
+  execute immediate concat('drop trigger if exists `', v_name, 'update`');
+  execute immediate concat('drop trigger if exists `', v_name, 'delete`');
+end //
+
+-- After the row, so that it sees what other triggers made of it. `p_old` and `p_new`: the domain before and after, as SQL.
+create or replace procedure fencing_make_triggers(
+  p_table varchar(64) character set utf8mb4, p_old text character set utf8mb4, p_new text character set utf8mb4
+)
+sql security invoker
+begin
+  declare v_name varchar(64) default concat('fencing_', md5(p_table), '_');
+  declare v_rest text character set utf8mb4 default
+    concat(' on `', replace(p_table, '`', '``'), '` for each row begin ');
+  declare v_judge text character set utf8mb4 default concat('call fencing_judge(', quote(p_table), ', ');
+  execute immediate
+    concat('create or replace trigger `', v_name, 'insert` after insert', v_rest, v_judge, p_new, '); end');
+  execute immediate
+    concat('create or replace trigger `', v_name, 'update` after update', v_rest, v_judge, p_old, '); ', v_judge, p_new, '); end');
+  execute immediate
+    concat('create or replace trigger `', v_name, 'delete` after delete', v_rest, v_judge, p_old, '); end');
+end //
+
+-- From now on every insert, update and delete of a row of this table (of this database) needs the domain advanced in the same
+-- transaction. TRUNCATE, the cascades of foreign keys, and statements that define something fire no trigger: they pass. Takes the
+-- same rights as fencing_unprotect; whoever calls it needs the right to call fencing_judge for good.
+create or replace procedure fencing_protect(
+  p_table varchar(64) character set utf8mb4, p_domain varchar(255) character set utf8mb4
+)
+sql security invoker
+begin
+  if p_domain is null or p_domain not regexp '^[A-Za-z0-9._~:@+=/#-]+$' then
+    signal sqlstate '22023' set message_text = 'fencing_protect: the domain must be one of Fencepost';
+  end if;
+  call fencing_make_triggers(p_table, quote(p_domain), quote(p_domain));
+end //
+
+-- As fencing_protect, of the domain that this column of each row has; an update needs the one before and the one after.
+create or replace procedure fencing_protect_by_column(
+  p_table varchar(64) character set utf8mb4, p_column varchar(64) character set utf8mb4
+)
+sql security invoker
+begin
+  declare v_column text character set utf8mb4 default concat('`', replace(p_column, '`', '``'), '`');
+  call fencing_make_triggers(p_table, concat('old.', v_column), concat('new.', v_column));
 end //
 
 -- Keeps successors out for at most `p_ms` milliseconds (2 000 or more), whatever becomes of the client: the server ends a
@@ -189,7 +288,9 @@ begin
     @fencing_idle = @@session.idle_transaction_timeout,
     @fencing_idle_write = @@session.idle_write_transaction_timeout,
     @fencing_idle_readonly = @@session.idle_readonly_transaction_timeout,
-    @fencing_statement = @@session.max_statement_time;
+    @fencing_statement = @@session.max_statement_time,
+    -- Until fencing_leave.
+    @fencing_claims = '{}', @fencing_claimed_in = 'fencing_enter', @fencing_judged = null;
   -- A deadlock ends the transaction, and so does a statement that defines something: what follows would commit at once, behind
   -- no fence. Now it stays open, and fencing_leave rolls it back.
   set session autocommit = 0;
@@ -202,7 +303,7 @@ begin
 
   -- In a transaction of its own: only to know which lock to take, that what is stale need not wait, and that rows are there.
   -- Two that lock a row that is not there wait for each other when they insert it.
-  while v_at < v_count do
+  while v_at < v_count and v_status is null do
     set v_domain = json_unquote(json_extract(p_leases, concat('$[', v_at, '].domain'))),
       v_token = cast(json_unquote(json_extract(p_leases, concat('$[', v_at, '].token'))) as signed),
       v_issuer = json_unquote(json_extract(p_leases, concat('$[', v_at, '].issuer'))),
@@ -213,6 +314,8 @@ begin
     if v_fence is null then
       insert ignore into fencing_fence (domain, token) values (v_domain, 0);
       commit and no chain no release;
+    elseif v_fence > v_token and coalesce(v_fence_issuer, v_issuer) <=> v_issuer then
+      set v_status = 'stale';
     end if;
     set v_at = v_at + 1;
   end while;
@@ -227,11 +330,11 @@ begin
   start transaction;
   -- Gone if the transaction ends before fencing_leave.
   savepoint fencing_guard;
-  if v_shared then
+  if v_shared and v_status is null then
     select f.token, f.issuer, f.incarnation into v_fence, v_fence_issuer, v_fence_incarnation
       from fencing_fence f where f.domain = v_domain lock in share mode;
     if v_fence = v_token and v_fence_issuer <=> v_issuer and v_fence_incarnation <=> v_incarnation then
-      set v_status = 'applied';
+      set v_status = 'applied', @fencing_claims = json_object(v_domain, cast(v_token as char));
     end if;
   end if;
   if v_status is null then
@@ -243,6 +346,7 @@ begin
         v_incarnation = json_unquote(json_extract(p_leases, concat('$[', v_at, '].incarnation')));
       call fencing_try_advance(v_domain, v_token, v_issuer, v_incarnation, v_status, v_fence, v_fence_issuer,
         v_fence_incarnation);
+      set @fencing_claims = json_set(@fencing_claims, concat('$."', v_domain, '"'), cast(v_token as char));
       if v_earlier is null and v_status = 'applied' and v_fence_incarnation <> v_incarnation then
         set v_earlier = v_fence_incarnation;
       end if;
@@ -275,7 +379,13 @@ begin
     idle_write_transaction_timeout = @fencing_idle_write,
     idle_readonly_transaction_timeout = @fencing_idle_readonly,
     max_statement_time = @fencing_statement;
+  set @fencing_claims = null, @fencing_claimed_in = null, @fencing_judged = null;
 end //
+
+-- What is protected, each with the statement of its trigger.
+create or replace view fencing_protected as
+  select t.event_object_table as relation, t.event_manipulation as operation, t.action_statement as judged_by
+  from information_schema.triggers t where t.trigger_schema = database() and t.trigger_name like 'fencing\_%' //
 
 -- The fence of a domain, names as hexadecimal digits; no row when nobody has advanced it.
 create or replace procedure fencing_show(p_domain varchar(255) character set utf8mb4)
