@@ -1,57 +1,105 @@
-/** What a fenced update costs against a plain one, on PostgreSQL with fsync: median of the ratios of interleaved rounds. */
+/** What a fenced update costs against a plain one, on databases with fsync: median of the ratios of interleaved rounds. */
 import { readFileSync } from 'node:fs';
 import { runnerImport } from 'vite';
 import { postgresFence, postgresRows } from '../../dist/guard/postgres.js';
+import { mysqlFence, mysqlRows } from '../../dist/guard/mysql.js';
 import { installServers } from '../prepare.js';
 
 const ROUNDS = 9;
 const ROUND_MS = 700;
 const SET = 'balance = balance + 1';
-const UPDATE = `update account set ${SET} where id = $1`;
 const LEASE = { domain: 'bench', token: 1_796_000_000_000_041n, cluster: 'bench', incarnation: 'a'.repeat(32) };
+
+/** @typedef {Readonly<Record<string, (id: number) => Promise<unknown>>>} Ways */
 
 /** @returns {Promise<object[]>} */
 export async function benchGuards() {
   if (!installServers()) throw new Error('npm ci failed in test/servers');
+  return [...(await onPostgres()), ...(await onMariadb())];
+}
+
+/** @returns {Promise<object[]>} */
+async function onPostgres() {
   /** @type {{ module: any }} */
   const { module } = await runnerImport('./test/servers/postgres.ts');
-  const kind = module.POSTGRES.find((/** @type {{ bin?: string }} */ { bin }) => bin !== undefined);
-  if (kind === undefined)
-    throw new Error(module.POSTGRES.map((/** @type {{ name: string }} */ each) => each.name).join('; '));
+  const kind = found(module.POSTGRES, 'bin');
   const server = await module.PostgresServer.start(kind, ['autovacuum=off']);
   try {
-    return await compare(kind.name, server.pool({ max: 16 }));
+    const pool = server.pool({ max: 16 });
+    await pool.query(readFileSync('src/guard/postgres/fencing.sql', 'utf8'));
+    await pool.query(`
+      create table account (id int primary key, balance bigint, fence_token bigint not null default 0, fence_issuer text)
+        with (fillfactor = 50);
+      insert into account select id, 0 from generate_series(1, 16) id`);
+    const fence = postgresFence(pool, { limitMs: 60_000 });
+    const rows = postgresRows(pool, { table: 'account', key: 'id' });
+    const update = `update account set ${SET} where id = $1`;
+    return await compare(kind.name, {
+      'plain update': (id) => pool.query(update, [id]),
+      'row layout': (id) => rows.change(LEASE, id, { set: SET }),
+      'plain update in begin … commit': async (id) => {
+        const client = await pool.connect();
+        await client.query('begin');
+        await client.query(update, [id]);
+        await client.query('commit');
+        client.release();
+      },
+      'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(update, [id]).then(() => undefined)),
+    });
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+}
+
+/** @returns {Promise<object[]>} */
+async function onMariadb() {
+  /** @type {{ module: any }} */
+  const { module } = await runnerImport('./test/servers/mariadb.ts');
+  const kind = found(module.MARIADB, 'program');
+  const server = await module.MariadbServer.start(kind, []);
+  try {
+    const pool = server.pool({ connectionLimit: 16 });
+    server.apply(readFileSync('src/guard/mysql/fencing.sql', 'utf8'));
+    server.apply(`
+      create table account (id int primary key, balance bigint not null default 0, fence_token bigint not null default 0,
+        fence_issuer varbinary(512), fence_writes bigint unsigned not null default 0);
+      insert into account (id) select seq from seq_1_to_16`);
+    const fence = mysqlFence(pool, { limitMs: 60_000 });
+    const rows = mysqlRows(pool, { table: 'account', key: 'id' });
+    const update = `update account set ${SET} where id = ?`;
+    return await compare(kind.name, {
+      'plain update': (id) => pool.query(update, [id]),
+      'row layout': (id) => rows.change(LEASE, id, { set: SET }),
+      'plain update in begin … commit': async (id) => {
+        const connection = await pool.getConnection();
+        await connection.query('begin');
+        await connection.query(update, [id]);
+        await connection.query('commit');
+        connection.release();
+      },
+      'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(update, [id]).then(() => undefined)),
+    });
   } finally {
     await server[Symbol.asyncDispose]();
   }
 }
 
 /**
+ * @param {readonly any[]} kinds
+ * @param {string} program
+ */
+function found(kinds, program) {
+  const kind = kinds.find((each) => each[program] !== undefined);
+  if (kind === undefined) throw new Error(kinds.map(({ name }) => name).join('; '));
+  return kind;
+}
+
+/**
  * @param {string} name
- * @param {any} pool
+ * @param {Ways} ways
  * @returns {Promise<object[]>}
  */
-async function compare(name, pool) {
-  await pool.query(readFileSync('src/guard/postgres/fencing.sql', 'utf8'));
-  await pool.query(`
-    create table account (id int primary key, balance bigint, fence_token bigint not null default 0, fence_issuer text)
-      with (fillfactor = 50);
-    insert into account select id, 0 from generate_series(1, 16) id`);
-  const fence = postgresFence(pool, { limitMs: 60_000 });
-  const rows = postgresRows(pool, { table: 'account', key: 'id' });
-  /** @type {Readonly<Record<string, (id: number) => Promise<unknown>>>} */
-  const ways = {
-    'plain update': (id) => pool.query(UPDATE, [id]),
-    'row layout': (id) => rows.change(LEASE, id, { set: SET }),
-    'plain update in begin … commit': async (id) => {
-      const client = await pool.connect();
-      await client.query('begin');
-      await client.query(UPDATE, [id]);
-      await client.query('commit');
-      client.release();
-    },
-    'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(UPDATE, [id]).then(() => undefined)),
-  };
+async function compare(name, ways) {
   const table = [];
   for (const writers of [1, 16]) {
     /** @type {Record<string, number>[]} */

@@ -55,7 +55,7 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory', 'outbox', 'postgres', 'sqlite'])(
+  it.each(['conformance/index', 'leveldb', 'memory', 'mysql', 'outbox', 'postgres', 'sqlite'])(
     'guard/%s loads guards and what they stand on, and no driver',
     (guard) => {
       const graph = graphOf(`guard/${guard}.js`);
@@ -73,6 +73,13 @@ describe('the other exports', () => {
     expect(readFileSync(path, 'utf8')).toContain(line);
     const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
     expect(manifest.files).toContain('src/guard/postgres/*.sql');
+  });
+
+  it('the SQL for MariaDB is a file of the package, under the name that it exports', () => {
+    const sql = readFileSync(createRequire(import.meta.url).resolve('fencepost/guard/mysql/fencing.sql'), 'utf8');
+    expect(sql).toContain('create table if not exists fencing_fence');
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
+    expect(manifest.files).toContain('src/guard/mysql/fencing.sql');
   });
 
   it('fencepost/testing loads a whole node (and so this test sees what is there)', () => {
