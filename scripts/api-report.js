@@ -13,6 +13,7 @@ const ENTRIES = {
   'fencepost-guard-memory': 'guard/memory',
   'fencepost-guard-postgres': 'guard/postgres',
   'fencepost-guard-sqlite': 'guard/sqlite',
+  'fencepost-guard-redis': 'guard/redis',
   'fencepost-testing': 'testing/index',
 };
 
