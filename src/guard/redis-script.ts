@@ -135,6 +135,8 @@ export interface Prepared {
 const WITH_FENCES = ['FLUSHALL', 'FLUSHDB', 'SWAPDB'];
 /** Lua passes 8 000 values on at most. */
 const MAX_PARTS = 7_000;
+/** Of one operation. Drivers pass them on as arguments of a function, for which they need stack. */
+const MAX_VALUES = 30_000;
 
 /** Throws a TypeError, with every fault, for what is no list of commands. */
 export function preparedCommands(commands: readonly RedisCommand[]): Prepared {
@@ -147,6 +149,7 @@ export function preparedCommands(commands: readonly RedisCommand[]): Prepared {
     if (given.length > MAX_PARTS) faults.push(`${where} has ${given.length} parts; at most ${MAX_PARTS} are allowed`);
     return [String(given.length), ...argumentsOf(given, where, faults)];
   });
+  checkSize(args, faults);
   if (faults.length > 0) throw new TypeError(`not commands of Redis: ${faults.join('; ')}`);
   return { script: COMMANDS, keys: [], args };
 }
@@ -156,8 +159,13 @@ export function preparedCall({ script, keys, args }: ScriptCall): Prepared {
   const faults: string[] = [];
   const sent = argumentsOf(args, 'ARGV', faults);
   for (const [at, key] of keys.entries()) if (typeof key !== 'string') faults.push(`KEYS[${at + 1}] must be text`);
+  checkSize([...keys, ...args], faults);
   if (faults.length > 0) throw new TypeError(`not a call of a script: ${faults.join('; ')}`);
   return { script, keys, args: sent };
+}
+
+function checkSize({ length }: readonly unknown[], faults: string[]): void {
+  if (length > MAX_VALUES) faults.push(`an operation of ${length} values; at most ${MAX_VALUES} are allowed: split it`);
 }
 
 function argumentsOf(given: readonly unknown[], where: string, faults: string[]): RedisArgument[] {

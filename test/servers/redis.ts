@@ -38,8 +38,8 @@ export interface RedisConnection extends AsyncDisposable {
 export interface RedisDriver {
   /** For the names of tests. */
   readonly name: 'ioredis' | 'node-redis';
-  /** Connects to a server on this port. */
-  connect(port: number): Promise<RedisConnection>;
+  /** Connects to a server on this port; `keyPrefix` is the driver's own. */
+  connect(port: number, keyPrefix?: string): Promise<RedisConnection>;
   /** Connects to the Redis Cluster of the one server on this port. */
   connectCluster(port: number): Promise<RedisConnection>;
 }
@@ -48,8 +48,8 @@ export interface RedisDriver {
 export const REDIS_DRIVERS: readonly RedisDriver[] = [
   {
     name: 'ioredis',
-    async connect(port) {
-      const client = newIoredis(port);
+    async connect(port, keyPrefix = '') {
+      const client = newIoredis(port, { keyPrefix });
       await client.connect();
       return {
         client,
@@ -72,9 +72,9 @@ export const REDIS_DRIVERS: readonly RedisDriver[] = [
   },
   {
     name: 'node-redis',
-    async connect(port) {
+    async connect(port, keyPrefix = '') {
       const { createClient } = require('redis') as typeof nodeRedis;
-      const client = createClient({ socket: { host: '127.0.0.1', port } });
+      const client = createClient({ socket: { host: '127.0.0.1', port }, keyPrefix });
       client.on('error', () => undefined);
       await client.connect();
       return {
@@ -97,11 +97,15 @@ export const REDIS_DRIVERS: readonly RedisDriver[] = [
   },
 ];
 
+/** Options of `ioredis` that tests set. */
+interface IoredisOptions {
+  readonly maxRetriesPerRequest?: number;
+  readonly keyPrefix?: string;
+  readonly enableReadyCheck?: boolean;
+}
+
 /** Of `ioredis`, not yet connected, with what the guard asks for; `more` goes to the driver. */
-export function newIoredis(
-  port: number,
-  more: { readonly maxRetriesPerRequest?: number; readonly keyPrefix?: string } = {},
-): ioredis.Redis {
+export function newIoredis(port: number, more: IoredisOptions = {}): ioredis.Redis {
   const { Redis } = require('ioredis') as typeof ioredis;
   const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0, ...more });
   return client.on('error', () => undefined);
