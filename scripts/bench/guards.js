@@ -1,8 +1,9 @@
-/** What a fenced update costs against a plain one, on PostgreSQL with fsync: median of the ratios of interleaved rounds. */
+/** What a fenced update costs against a plain one, on PostgreSQL and Redis with fsync: median of the ratios of interleaved rounds. */
 import { readFileSync } from 'node:fs';
 import { runnerImport } from 'vite';
 import { postgresFence, postgresRows } from '../../dist/guard/postgres.js';
 import { installServers } from '../prepare.js';
+import { redisWays } from './guards-redis.js';
 
 const ROUNDS = 9;
 const ROUND_MS = 700;
@@ -13,6 +14,24 @@ const LEASE = { domain: 'bench', token: 1_796_000_000_000_041n, cluster: 'bench'
 /** @returns {Promise<object[]>} */
 export async function benchGuards() {
   if (!installServers()) throw new Error('npm ci failed in test/servers');
+  return [...(await onPostgres()), ...(await onRedis())];
+}
+
+/** @returns {Promise<object[]>} */
+async function onRedis() {
+  const redis = await redisWays(LEASE);
+  const bases = { 'cost against plain': 'plain command' };
+  const table = [];
+  try {
+    for (const { name, ways } of redis.drivers) table.push(...(await compared(name, ways, bases)));
+    return table;
+  } finally {
+    await redis.close();
+  }
+}
+
+/** @returns {Promise<object[]>} */
+async function onPostgres() {
   /** @type {{ module: any }} */
   const { module } = await runnerImport('./test/servers/postgres.ts');
   const kind = module.POSTGRES.find((/** @type {{ bin?: string }} */ { bin }) => bin !== undefined);
@@ -52,6 +71,17 @@ async function compare(name, pool) {
     },
     'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(UPDATE, [id]).then(() => undefined)),
   };
+  const bases = { 'cost against plain': 'plain update', 'against begin … commit': 'plain update in begin … commit' };
+  return compared(name, ways, bases);
+}
+
+/**
+ * @param {string} database
+ * @param {Readonly<Record<string, (id: number) => Promise<unknown>>>} ways
+ * @param {Readonly<Record<string, string>>} bases columns of ratios, each to one of the ways
+ * @returns {Promise<object[]>}
+ */
+async function compared(database, ways, bases) {
   const table = [];
   for (const writers of [1, 16]) {
     /** @type {Record<string, number>[]} */
@@ -66,12 +96,11 @@ async function compare(name, pool) {
     for (const way of Object.keys(ways)) {
       const of = (/** @type {string} */ base) => median(rounds.map((rates) => (rates[base] ?? 0) / (rates[way] ?? 0)));
       table.push({
-        database: name,
+        database,
         writers,
         way,
         'updates/s': Math.round(median(rounds.map((rates) => rates[way] ?? 0))),
-        'cost against plain': of('plain update').toFixed(2),
-        'against begin … commit': of('plain update in begin … commit').toFixed(2),
+        ...Object.fromEntries(Object.entries(bases).map(([column, base]) => [column, of(base).toFixed(2)])),
       });
     }
   }

@@ -15,9 +15,9 @@ export async function fenceFaults(server: RedisServer): Promise<readonly string[
   const setting = async (name: string): Promise<string> => {
     const reply = await ask('CONFIG', 'GET', name);
     // A list, or where the protocol has maps one of those.
-    const value: unknown = Array.isArray(reply) ? reply[1] : Object.values(reply as object)[0];
+    const value = (Array.isArray(reply) ? reply[1] : Object.values(reply as object)[0]) as string | undefined;
     if (value === undefined) throw new Error(`this server has no setting ${name}`);
-    return String(value);
+    return value;
   };
   const faults: string[] = [];
 

@@ -129,8 +129,8 @@ export function redisFence(client: RedisClient): RedisFence {
     );
     const [status, ...facts] = reply as readonly unknown[];
     if (String(status) === 'applied') {
-      const [[earlier], value] = facts as [readonly unknown[], unknown];
-      return { status: 'applied', value, earlierIncarnation: earlier === undefined ? undefined : String(earlier) };
+      const [earlier, value] = facts as [readonly unknown[], unknown];
+      return { status: 'applied', value, earlierIncarnation: earlier.map(String)[0] };
     }
     if (String(status) === 'prefixed') {
       throw new TypeError(
@@ -155,8 +155,8 @@ export function redisFence(client: RedisClient): RedisFence {
     if (!isList(work)) return send(leases, preparedCall(work));
     const outcome = await send(leases, preparedCommands(work));
     if (outcome.status !== 'applied') return outcome;
-    const [replies, failure] = outcome.value as [readonly unknown[], unknown];
-    if (failure !== undefined) throw new RedisCommandError(work, replies, String(failure));
+    const [replies, ...failure] = outcome.value as [readonly unknown[], ...unknown[]];
+    if (failure.length > 0) throw new RedisCommandError(work, replies, failure.map(String).join());
     return { ...outcome, value: replies };
   };
 

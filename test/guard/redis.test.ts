@@ -83,7 +83,7 @@ else
           ['SET', KEY, undefined],
           ['flushall'],
           ['INCRBY', KEY, NaN],
-          ['DEL', ...Array(7_000).fill('k')],
+          ['DEL', ...Array<string>(7_000).fill('k')],
         ];
         await expect(fence.run(lease(5), wrong as unknown as RedisCommand[])).rejects.toThrow(
           new TypeError(
