@@ -14,6 +14,7 @@ const ENTRIES = {
   'fencepost-guard-outbox': 'guard/outbox',
   'fencepost-guard-postgres': 'guard/postgres',
   'fencepost-guard-sqlite': 'guard/sqlite',
+  'fencepost-guard-redis': 'guard/redis',
   'fencepost-guard-mysql': 'guard/mysql',
   'fencepost-testing': 'testing/index',
 };

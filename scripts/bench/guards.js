@@ -4,18 +4,34 @@ import { runnerImport } from 'vite';
 import { postgresFence, postgresRows } from '../../dist/guard/postgres.js';
 import { mysqlFence, mysqlRows } from '../../dist/guard/mysql.js';
 import { installServers } from '../prepare.js';
+import { redisWays } from './guards-redis.js';
 
 const ROUNDS = 9;
 const ROUND_MS = 700;
 const SET = 'balance = balance + 1';
 const LEASE = { domain: 'bench', token: 1_796_000_000_000_041n, cluster: 'bench', incarnation: 'a'.repeat(32) };
 
+const SQL_BASES = { 'cost against plain': 'plain update', 'against begin … commit': 'plain update in begin … commit' };
+
 /** @typedef {Readonly<Record<string, (id: number) => Promise<unknown>>>} Ways */
 
 /** @returns {Promise<object[]>} */
 export async function benchGuards() {
   if (!installServers()) throw new Error('npm ci failed in test/servers');
-  return [...(await onPostgres()), ...(await onMariadb())];
+  return [...(await onPostgres()), ...(await onRedis()), ...(await onMariadb())];
+}
+
+/** @returns {Promise<object[]>} */
+async function onRedis() {
+  const redis = await redisWays(LEASE);
+  const bases = { 'cost against plain': 'plain command' };
+  const table = [];
+  try {
+    for (const { name, ways } of redis.drivers) table.push(...(await compared(name, ways, bases)));
+    return table;
+  } finally {
+    await redis.close();
+  }
 }
 
 /** @returns {Promise<object[]>} */
@@ -34,18 +50,22 @@ async function onPostgres() {
     const fence = postgresFence(pool, { limitMs: 60_000 });
     const rows = postgresRows(pool, { table: 'account', key: 'id' });
     const update = `update account set ${SET} where id = $1`;
-    return await compare(kind.name, {
-      'plain update': (id) => pool.query(update, [id]),
-      'row layout': (id) => rows.change(LEASE, id, { set: SET }),
-      'plain update in begin … commit': async (id) => {
-        const client = await pool.connect();
-        await client.query('begin');
-        await client.query(update, [id]);
-        await client.query('commit');
-        client.release();
+    return await compared(
+      kind.name,
+      {
+        'plain update': (id) => pool.query(update, [id]),
+        'row layout': (id) => rows.change(LEASE, id, { set: SET }),
+        'plain update in begin … commit': async (id) => {
+          const client = await pool.connect();
+          await client.query('begin');
+          await client.query(update, [id]);
+          await client.query('commit');
+          client.release();
+        },
+        'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(update, [id]).then(() => undefined)),
       },
-      'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(update, [id]).then(() => undefined)),
-    });
+      SQL_BASES,
+    );
   } finally {
     await server[Symbol.asyncDispose]();
   }
@@ -67,18 +87,22 @@ async function onMariadb() {
     const fence = mysqlFence(pool, { limitMs: 60_000 });
     const rows = mysqlRows(pool, { table: 'account', key: 'id' });
     const update = `update account set ${SET} where id = ?`;
-    return await compare(kind.name, {
-      'plain update': (id) => pool.query(update, [id]),
-      'row layout': (id) => rows.change(LEASE, id, { set: SET }),
-      'plain update in begin … commit': async (id) => {
-        const connection = await pool.getConnection();
-        await connection.query('begin');
-        await connection.query(update, [id]);
-        await connection.query('commit');
-        connection.release();
+    return await compared(
+      kind.name,
+      {
+        'plain update': (id) => pool.query(update, [id]),
+        'row layout': (id) => rows.change(LEASE, id, { set: SET }),
+        'plain update in begin … commit': async (id) => {
+          const connection = await pool.getConnection();
+          await connection.query('begin');
+          await connection.query(update, [id]);
+          await connection.query('commit');
+          connection.release();
+        },
+        'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(update, [id]).then(() => undefined)),
       },
-      'domain layout': (id) => fence.run(LEASE, (tx) => tx.query(update, [id]).then(() => undefined)),
-    });
+      SQL_BASES,
+    );
   } finally {
     await server[Symbol.asyncDispose]();
   }
@@ -95,11 +119,12 @@ function found(kinds, program) {
 }
 
 /**
- * @param {string} name
+ * @param {string} database
  * @param {Ways} ways
+ * @param {Readonly<Record<string, string>>} bases columns of ratios, each to one of the ways
  * @returns {Promise<object[]>}
  */
-async function compare(name, ways) {
+async function compared(database, ways, bases) {
   const table = [];
   for (const writers of [1, 16]) {
     /** @type {Record<string, number>[]} */
@@ -114,12 +139,11 @@ async function compare(name, ways) {
     for (const way of Object.keys(ways)) {
       const of = (/** @type {string} */ base) => median(rounds.map((rates) => (rates[base] ?? 0) / (rates[way] ?? 0)));
       table.push({
-        database: name,
+        database,
         writers,
         way,
         'updates/s': Math.round(median(rounds.map((rates) => rates[way] ?? 0))),
-        'cost against plain': of('plain update').toFixed(2),
-        'against begin … commit': of('plain update in begin … commit').toFixed(2),
+        ...Object.fromEntries(Object.entries(bases).map(([column, base]) => [column, of(base).toFixed(2)])),
       });
     }
   }

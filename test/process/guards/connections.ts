@@ -1,10 +1,18 @@
 /** The worker's side of each kind of resource. */
+import { join } from 'node:path';
+import type * as redis from '../../../src/guard/redis.js';
 import type { FencedLease } from '../../../src/guard/types.js';
+import { REDIS_DRIVERS } from '../../servers/redis.js';
 import type { Connection, Status, Where } from './resource.js';
 
-/** Connects as {@link Where} says; `guarded` is false where the guard is removed. */
-export function connectTo(where: Where, guarded: boolean): Connection {
-  return overHttp(where.url, guarded);
+/** Connects as {@link Where} says; `guarded` is false where the guard is removed, `path` that of the package. */
+export async function connectTo(where: Where, guarded: boolean, path: string): Promise<Connection> {
+  switch (where.kind) {
+    case 'server':
+      return overHttp(where.url, guarded);
+    case 'redis':
+      return await toRedis(where.driver, where.port, guarded, path);
+  }
 }
 
 /** `store-server-child.ts`. */
@@ -22,5 +30,24 @@ function overHttp(url: string, guarded: boolean): Connection {
     open: (lease) => (guarded ? post('open', lease, '') : Promise.resolve('applied')),
     read: async () => (await fetch(url, { headers })).text(),
     write: (lease, value) => post(guarded ? 'write' : 'write-unguarded', lease, value),
+  };
+}
+
+/** One connection for all, as a worker has it. */
+async function toRedis(name: string, port: number, guarded: boolean, path: string): Promise<Connection> {
+  const key = '{guarded}:text';
+  const driver = REDIS_DRIVERS.find((each) => each.name === name);
+  if (driver === undefined) throw new Error(`no driver is called ${name}`);
+  const { redisFence } = (await import(join(path, 'dist/guard/redis.js'))) as typeof redis;
+  const connection = await driver.connect(port);
+  const fence = redisFence(connection.client);
+  return {
+    open: async (lease) => (guarded ? (await fence.open(lease)).status : 'applied'),
+    read: async () => ((await connection.send('GET', key)) ?? '') as string,
+    async write(lease, value) {
+      if (guarded) return (await fence.run(lease, [['SET', key, value]])).status;
+      await connection.send('SET', key, value);
+      return 'applied';
+    },
   };
 }

@@ -37,8 +37,9 @@ process.on('disconnect', () => process.exit());
 
 const { connect } = (await import(`${order.package}/dist/client/index.js`)) as typeof library;
 const client = connect({ endpoints: order.endpoints, holder: order.name });
+// Before the lease: loading a driver can take as long as a lease lasts on a busy machine.
+const resource = await connectTo(order.where, order.guarded, order.package);
 const lease = await client.acquire(order.domain, { ttlMs: order.ttlMs, waitMs: order.waitMs });
-const resource = connectTo(order.where, order.guarded);
 const opened = await resource.open(lease);
 let value = await resource.read();
 say({ type: 'read', token: lease.token.toString(), opened, value });
