@@ -1,7 +1,9 @@
 /** The guard of PostgreSQL that keeps the fence in the row that it guards. */
+import { repeated } from './again.js';
+import type { Attempt } from './again.js';
 import { admit, checkLease, issuerOf } from './fence.js';
-import { mayRunAgain, repeated } from './postgres-transaction.js';
-import type { Attempt, PostgresPool } from './postgres-transaction.js';
+import { mayRunAgain } from './postgres-transaction.js';
+import type { PostgresPool } from './postgres-transaction.js';
 import type { FencedLease, Outcome } from './types.js';
 
 /** A row, by the names of its columns, as the driver gives it. */

@@ -1,7 +1,4 @@
 /** The part of a driver that the guards of PostgreSQL use, the handle that their work gets, and what errors mean. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from './types.js';
-
 /** What a statement gave. `pg` fits. */
 export interface PostgresResult {
   /** The rows, each by its column's names. */
@@ -108,23 +105,6 @@ export function codeOf(error: unknown): string | undefined {
 export function mayRunAgain(error: unknown): boolean {
   const code = codeOf(error);
   return code === '40001' || code === '40P01';
-}
-
-/** What one attempt came to: `again` may be tried anew at once, unless it is the `last`. */
-export type Attempt<T> = Outcome<T> | { readonly status: 'again'; readonly cause: unknown; readonly last: boolean };
-
-const ATTEMPTS = 5;
-/** The longest pause before the second attempt, in milliseconds; it doubles with each. */
-const PAUSE_MS = 10;
-
-/** Attempts until one has an outcome; a bounded number of times. */
-export async function repeated<T>(attempt: () => Promise<Attempt<T>>): Promise<Outcome<T>> {
-  for (let attempts = 1; ; attempts++) {
-    const done = await attempt();
-    if (done.status !== 'again') return done;
-    if (done.last || attempts === ATTEMPTS) return { status: 'retry', attempts, cause: done.cause };
-    await sleep(Math.random() * PAUSE_MS * 2 ** (attempts - 1));
-  }
 }
 
 /** What a driver throws where the schema, or the right to use it, is missing: with what to do about it. */

@@ -9,18 +9,12 @@
  *
  * @packageDocumentation
  */
+import { repeated } from './again.js';
+import type { Attempt } from './again.js';
 import { checkLease, issuerOf } from './fence.js';
 import type { Fence } from './fence.js';
-import {
-  codeOf,
-  explained,
-  literal,
-  mayRunAgain,
-  MetNoRow,
-  repeated,
-  TransactionHandle,
-} from './postgres-transaction.js';
-import type { Attempt, PostgresPool, PostgresResult, PostgresWork } from './postgres-transaction.js';
+import { codeOf, explained, literal, mayRunAgain, MetNoRow, TransactionHandle } from './postgres-transaction.js';
+import type { PostgresPool, PostgresResult, PostgresWork } from './postgres-transaction.js';
 import type { FencedLease, Outcome, Rejected, Stale } from './types.js';
 
 export type { Fence } from './fence.js';
