@@ -8,6 +8,9 @@ import type { S3, S3Place } from '../servers/s3.js';
 import { builtModule, killedInside } from './killed.js';
 import { describeConformance } from './suite.js';
 
+/** Each is a hundred requests, of a client that signs and checks every one. */
+const ROUNDS = 200;
+
 function put(item: string, value: string, between?: Between): S3Work<void> {
   return async (data) => {
     await between?.();
@@ -104,6 +107,6 @@ describe.each(S3_STORES)('$name', ({ start }) => {
         'write without a lease': 'S3 compares no tokens: whoever may write there can go past the guard',
       },
     };
-    describeConformance(subject);
+    describeConformance(subject, ROUNDS);
   });
 });

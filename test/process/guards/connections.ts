@@ -1,10 +1,16 @@
 /** The worker's side of each kind of resource. */
 import type { FencedLease } from '../../../src/guard/types.js';
+import { pastS3Guard, throughS3Guard } from './s3.js';
 import type { Connection, Status, Where } from './resource.js';
 
 /** Connects as {@link Where} says; `guarded` is false where the guard is removed. */
 export function connectTo(where: Where, guarded: boolean): Connection {
-  return overHttp(where.url, guarded);
+  switch (where.kind) {
+    case 'server':
+      return overHttp(where.url, guarded);
+    case 's3':
+      return guarded ? throughS3Guard(where.place) : pastS3Guard(where.place);
+  }
 }
 
 /** `store-server-child.ts`. */
