@@ -11,8 +11,11 @@ export class FencedTables {
   readonly fences: string;
   readonly items: string;
 
+  readonly #name: string;
+
   private constructor(db: DynamoDB, name: string) {
     this.db = db;
+    this.#name = name;
     this.fences = `fences-${name}`;
     this.items = `items-${name}`;
   }
@@ -22,6 +25,11 @@ export class FencedTables {
     await createTable(tables.db, tables.fences, 'domain');
     await createTable(tables.db, tables.items, 'domain', 'item');
     return tables;
+  }
+
+  /** The same tables, of a server that has been started again. */
+  at(url: string): FencedTables {
+    return new FencedTables(openDynamo(url), this.#name);
   }
 
   /** Also over another client of the same server, or one that fails. */

@@ -114,6 +114,13 @@ describe.skipIf(openS3 === undefined)('s3Fence (npm ci --prefix test/servers)', 
       await expect(forgotten).rejects.toMatchObject({ name: 'AccessDenied' });
     });
 
+    it('of two first ones at once, one is run again', async () => {
+      fake.set(MANIFEST, undefined);
+      fates(() => put(5, 'other', 'first'));
+      expect(await put(5, 'mine', 'second')).toMatchObject({ status: 'applied' });
+      expect([await text('mine'), await text('other')]).toEqual(['second', 'first']);
+    });
+
     it('is over when it is over', async () => {
       const out = await fence.run(leaseOf(5), (data) => ({ data }));
       if (out.status !== 'applied') throw new Error(out.status);
@@ -281,6 +288,7 @@ describe.skipIf(openS3 === undefined)('s3Fence (npm ci --prefix test/servers)', 
       await expect(fence.open({ ...leaseOf(5), token: 0n })).rejects.toThrow('token must be a bigint from 1');
       await expect(fence.reset({ ...leaseOf(5), cluster: '' })).rejects.toThrow('cluster must be');
       await expect(fence.read('a!b', 'c')).rejects.toThrow('domain must be segments');
+      await expect(s3Fence(s3, { bucket: 'none' }).fence('a')).rejects.toMatchObject({ name: 'NoSuchBucket' });
       await expect(s3Fence(s3, { bucket: 'none' }).open(leaseOf(5))).rejects.toMatchObject({ name: 'NoSuchBucket' });
     });
   });

@@ -1,5 +1,6 @@
 /** The worker's side of each kind of resource. */
 import type { FencedLease } from '../../../src/guard/types.js';
+import { toDynamo } from './dynamodb.js';
 import { pastS3Guard, throughS3Guard } from './s3.js';
 import type { Connection, Status, Where } from './resource.js';
 
@@ -10,6 +11,8 @@ export function connectTo(where: Where, guarded: boolean): Connection {
       return overHttp(where.url, guarded);
     case 's3':
       return guarded ? throughS3Guard(where.place) : pastS3Guard(where.place);
+    case 'dynamodb':
+      return toDynamo(where.url, guarded);
   }
 }
 

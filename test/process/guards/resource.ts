@@ -22,6 +22,10 @@ export type Where =
   | {
       readonly kind: 's3';
       readonly place: S3Place;
+    }
+  | {
+      readonly kind: 'dynamodb';
+      readonly url: string;
     };
 
 /** In a worker: its way to the resource, through the guard or with the guard removed. */
