@@ -13,6 +13,8 @@ const ENTRIES = {
   'fencepost-guard-memory': 'guard/memory',
   'fencepost-guard-postgres': 'guard/postgres',
   'fencepost-guard-sqlite': 'guard/sqlite',
+  'fencepost-guard-s3': 'guard/s3',
+  'fencepost-guard-dynamodb': 'guard/dynamodb',
   'fencepost-testing': 'testing/index',
 };
 
