@@ -122,8 +122,9 @@ export class Bucket {
       } catch (cause) {
         const found = await this.#afterFailure(domain, cause);
         if (found?.manifest.writes.includes(id) === true) return undefined;
-        if (found === undefined && base !== undefined)
-          throw new Error(`the manifest of ${domain} was deleted: ${GONE}`);
+        if (found === undefined && base !== undefined) {
+          throw new Error(`the manifest of ${domain} was deleted: ${GONE}`, { cause });
+        }
         if (found?.etag === base?.etag) {
           // The very same request may be repeated: whichever of the two is carried out, it is once.
           if (statusOf(cause) !== 409 || sends === SENDS) throw unsettled(domain, cause);

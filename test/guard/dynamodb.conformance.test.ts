@@ -28,7 +28,7 @@ async function create(server: DynamoServer): Promise<GuardedStore> {
       await db.transactWriteItems(input);
       throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
     };
-    return tables.fence({ getItem: db.getItem.bind(db), transactWriteItems } as unknown as DynamoDB);
+    return tables.fence({ getItem: db.getItem.bind(db), transactWriteItems });
   };
   return {
     async open(lease) {

@@ -89,7 +89,7 @@ export class S3Fake implements AsyncDisposable {
     else send(response, fate === 'conflict after' ? CONFLICT : answer, method === 'HEAD');
   }
 
-  #answer({ method, headers }: IncomingMessage, key: string, body: Buffer): Answer {
+  #answer({ method = '', headers }: IncomingMessage, key: string, body: Buffer): Answer {
     const found = this.#objects.get(key);
     const etag = found && etagOf(found);
     const match = this.ignoresConditions ? undefined : headers['if-match'];
@@ -116,7 +116,7 @@ export class S3Fake implements AsyncDisposable {
         this.#objects.delete(key);
         return { status: 204 };
       default:
-        return fault(501, 'NotImplemented', method ?? '');
+        return fault(501, 'NotImplemented', method);
     }
   }
 }
