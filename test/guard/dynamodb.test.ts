@@ -124,6 +124,19 @@ describe.skipIf(!DYNAMODB.isHere)(DYNAMODB.name, () => {
       ).rejects.toBe(error);
   });
 
+  it.each([undefined, 4n])('raises a fence over the very one that it saw, %s: over no later one', async (before) => {
+    const lease = fresh(5);
+    if (before !== undefined) await fence.open({ ...lease, token: before });
+    let sent = 0;
+    const overtaken = sending(async (input) => {
+      // The first says where the fence is; the second would raise it.
+      if (++sent === 2) await fence.open({ ...lease, token: 6n });
+      return tables.db.transactWriteItems(input);
+    });
+    expect(await put(lease, 'one', 'late', overtaken)).toEqual({ status: 'stale', fence: 6n });
+    expect([sent, await tables.read(lease.domain, 'one')]).toEqual([2, undefined]);
+  });
+
   it('raises no fence of several when one lease is stale, and each when none is', async () => {
     const [a, b] = [fresh(5), fresh(7)];
     await fence.open(b);
