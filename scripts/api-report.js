@@ -16,6 +16,8 @@ const ENTRIES = {
   'fencepost-guard-sqlite': 'guard/sqlite',
   'fencepost-guard-redis': 'guard/redis',
   'fencepost-guard-mysql': 'guard/mysql',
+  'fencepost-guard-s3': 'guard/s3',
+  'fencepost-guard-dynamodb': 'guard/dynamodb',
   'fencepost-testing': 'testing/index',
 };
 

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type * as redis from '../../../src/guard/redis.js';
 import type { FencedLease } from '../../../src/guard/types.js';
 import { REDIS_DRIVERS } from '../../servers/redis.js';
+import { toDynamo } from './dynamodb.js';
+import { pastS3Guard, throughS3Guard } from './s3.js';
 import type { Connection, Status, Where } from './resource.js';
 
 /** Connects as {@link Where} says; `guarded` is false where the guard is removed, `path` that of the package. */
@@ -12,6 +14,10 @@ export async function connectTo(where: Where, guarded: boolean, path: string): P
       return overHttp(where.url, guarded);
     case 'redis':
       return await toRedis(where.driver, where.port, guarded, path);
+    case 's3':
+      return guarded ? throughS3Guard(where.place) : pastS3Guard(where.place);
+    case 'dynamodb':
+      return toDynamo(where.url, guarded);
   }
 }
 

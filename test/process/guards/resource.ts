@@ -1,5 +1,6 @@
 /** What the frame needs of a resource, on both sides; an adapter for each kind. */
 import type { FencedLease, Outcome } from '../../../src/guard/types.js';
+import type { S3Place } from '../../servers/s3.js';
 
 /** How a guarded operation ended. */
 export type Status = Outcome<unknown>['status'];
@@ -15,7 +16,9 @@ export interface RunningResource extends AsyncDisposable {
 /** By the kind of connection, which {@link connectTo} makes. */
 export type Where =
   | { readonly kind: 'server'; readonly url: string }
-  | { readonly kind: 'redis'; readonly driver: string; readonly port: number };
+  | { readonly kind: 'redis'; readonly driver: string; readonly port: number }
+  | { readonly kind: 's3'; readonly place: S3Place }
+  | { readonly kind: 'dynamodb'; readonly url: string };
 
 /** In a worker: its way to the resource, through the guard or with the guard removed. */
 export interface Connection {
