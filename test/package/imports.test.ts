@@ -55,7 +55,7 @@ describe('the main export', () => {
 });
 
 describe('the other exports', () => {
-  it.each(['conformance/index', 'leveldb', 'memory', 'postgres', 'sqlite'])(
+  it.each(['conformance/index', 'http', 'leveldb', 'memory', 'postgres', 'sqlite'])(
     'guard/%s loads guards and what they stand on, and no driver',
     (guard) => {
       const graph = graphOf(`guard/${guard}.js`);
