@@ -8,7 +8,7 @@ import type { Request, Response } from 'express';
 import type { fastify, FastifyReply, FastifyRequest } from 'fastify';
 import { resolve } from 'node:path';
 import { expressFencing, fastifyFencing, nodeFencing } from '../../src/guard/http.js';
-import type { FencedLease, FenceReader, Outcome } from '../../src/guard/http.js';
+import type { Applied, FencedLease, FenceReader, Outcome } from '../../src/guard/http.js';
 
 /** What a service does, whatever its framework. */
 export interface HttpService {
@@ -38,7 +38,7 @@ export interface HttpFramework {
 /** Also for programs that are bundled elsewhere; tests run in the root. */
 const require = createRequire(resolve('test/servers/package.json'));
 
-/** Node's own first. Each answers `done` to what was applied, and 500 to what failed. With `?lose` the answer is lost. */
+/** Node's own first. Each answers with the value, or 500 to what failed. With `?lose` the answer is lost once it is done. */
 export const HTTP: readonly HttpFramework[] = [
   { name: 'node:http', start: startNode },
   optional<typeof express>('express', startExpress),
@@ -59,6 +59,10 @@ function urlOf(request: { readonly url?: string | undefined }): URL {
   return new URL(request.url ?? '', 'http://localhost');
 }
 
+function textOf({ value }: Applied<unknown>): string {
+  return typeof value === 'string' ? value : 'done';
+}
+
 async function startNode(service: HttpService): Promise<Listening> {
   const fencing = nodeFencing<IncomingMessage, ServerResponse>({
     ...service,
@@ -74,7 +78,7 @@ async function startNode(service: HttpService): Promise<Listening> {
     if (leases === undefined) return;
     const outcome = await service.handle(urlOf(request), leases);
     if (urlOf(request).searchParams.has('lose')) request.socket.destroy();
-    else if (fencing.applied(response, outcome)) response.end('done');
+    else if (fencing.applied(response, outcome)) response.end(textOf(outcome));
   };
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
@@ -95,10 +99,10 @@ async function startExpress(express: () => express.Express, service: HttpService
     if (replayed === undefined) next();
     else response.send(replayed);
   });
-  app.post('/*path', fencing.admit, async (request: Request, response: Response) => {
+  app.post('{/*path}', fencing.admit, async (request: Request, response: Response) => {
     const outcome = await service.handle(urlOf(request), fencing.leases(request));
     if ('lose' in request.query) request.socket.destroy();
-    else if (fencing.applied(response, outcome)) response.send('done');
+    else if (fencing.applied(response, outcome)) response.send(textOf(outcome));
   });
   app.use((error: unknown, _request: Request, response: Response, _next: unknown) => {
     response.status(500).send(String(error));
@@ -122,7 +126,7 @@ async function startFastify(module: { fastify: typeof fastify }, service: HttpSe
       request.raw.socket.destroy();
       return reply;
     }
-    return fencing.applied(reply, outcome) ? 'done' : reply;
+    return fencing.applied(reply, outcome) ? textOf(outcome) : reply;
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   return { url, [Symbol.asyncDispose]: () => app.close() };

@@ -13,10 +13,10 @@ export interface RunningResource extends AsyncDisposable {
 }
 
 /** By the kind of connection, which {@link connectTo} makes. */
-export interface Where {
-  readonly kind: 'server';
-  readonly url: string;
-}
+export type Where =
+  | { readonly kind: 'server'; readonly url: string }
+  /** `package`: whose client the worker uses. */
+  | { readonly kind: 'http'; readonly url: string; readonly package: string };
 
 /** In a worker: its way to the resource, through the guard or with the guard removed. */
 export interface Connection {
