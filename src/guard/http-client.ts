@@ -20,6 +20,7 @@ export const EARLIER_FIELD = 'Fencing-Earlier-Incarnation';
  * been carried out.
  */
 export class FencedRequestError extends Error {
+  /** `FencedRequestError`. */
   override readonly name = 'FencedRequestError';
   /** As it came; its body is unread. */
   readonly response: Response;

@@ -10,10 +10,13 @@ const NAMES = {
   token: 'Fencing-Token',
   cluster: 'Fencing-Cluster',
   incarnation: 'Fencing-Incarnation',
-} as const satisfies Record<Fact, string>;
+} as const satisfies Record<Fact, keyof FencingHeaders>;
 
 /** The header fields of a fenced request. */
-export type FencingHeaders = Record<(typeof NAMES)[Fact], string>;
+export type FencingHeaders = Record<
+  'Fencing-Domain' | 'Fencing-Token' | 'Fencing-Cluster' | 'Fencing-Incarnation',
+  string
+>;
 
 /** Header fields as Node's `http` has them: names in lower case. */
 export type IncomingFields = Readonly<Record<string, string | readonly string[] | undefined>>;
