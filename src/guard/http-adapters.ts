@@ -89,11 +89,11 @@ export function nodeFencing<Q extends HttpRequest = HttpRequest, A extends HttpR
 export function expressFencing<Q extends HttpRequest = HttpRequest, A extends HttpResponse = HttpResponse>(
   options: HttpFencingOptions<Q>,
 ): ExpressFencing<Q, A> {
-  const { admit, ...others } = fencingOver<Q, A>(NODE, options);
+  const fencing = fencingOver<Q, A>(NODE, options);
   return {
-    ...others,
+    ...fencing,
     admit(request, response, next) {
-      admit(request, response).then((leases) => {
+      fencing.admit(request, response).then((leases) => {
         if (leases !== undefined) next();
       }, next);
     },
@@ -104,9 +104,9 @@ export function expressFencing<Q extends HttpRequest = HttpRequest, A extends Ht
 export function fastifyFencing<Q extends HttpRequest = HttpRequest, A extends FastifyResponse = FastifyResponse>(
   options: HttpFencingOptions<Q>,
 ): FastifyFencing<Q, A> {
-  const { admit, ...others } = fencingOver<Q, A>(FASTIFY, options);
+  const fencing = fencingOver<Q, A>(FASTIFY, options);
   return {
-    ...others,
-    admit: async (request, reply) => ((await admit(request, reply)) === undefined ? reply : undefined),
+    ...fencing,
+    admit: async (request, reply) => ((await fencing.admit(request, reply)) === undefined ? reply : undefined),
   };
 }

@@ -111,6 +111,7 @@ export function refusalFrom(mediaType: string | null, body: string): ReceivedRef
       return { status: kind };
     case 'retry':
       return typeof attempts === 'number' ? { status: kind, attempts, cause: message } : undefined;
+    case undefined:
     default:
       return undefined;
   }

@@ -133,7 +133,7 @@ class HttpStore implements GuardedStore {
   #url(path: string, domains: readonly string[], query: Query): string {
     const all = new URLSearchParams(query);
     for (const domain of domains) all.append('domain', domain);
-    return `${this.#service?.url ?? ''}${path}?${all}`;
+    return `${this.#service?.url ?? ''}${path}?${all.toString()}`;
   }
 
   #handle(url: URL, leases: readonly FencedLease[]): Promise<Outcome<unknown>> {

@@ -41,14 +41,14 @@ const require = createRequire(resolve('test/servers/package.json'));
 /** Node's own first. Each answers with the value, or 500 to what failed. With `?lose` the answer is lost once it is done. */
 export const HTTP: readonly HttpFramework[] = [
   { name: 'node:http', start: startNode },
-  optional<typeof express>('express', startExpress),
-  optional<{ fastify: typeof fastify }>('fastify', startFastify),
+  optional('express', (loaded, service) => startExpress(loaded as typeof express, service)),
+  optional('fastify', (loaded, service) => startFastify(loaded as { fastify: typeof fastify }, service)),
 ];
 
-function optional<M>(name: string, start: (loaded: M, service: HttpService) => Promise<Listening>): HttpFramework {
-  let loaded: M;
+function optional(name: string, start: (loaded: unknown, service: HttpService) => Promise<Listening>): HttpFramework {
+  let loaded: unknown;
   try {
-    loaded = require(name) as M;
+    loaded = require(name);
   } catch {
     return { name: `${name} (missing: npm ci --prefix test/servers)`, start: undefined };
   }
@@ -104,8 +104,10 @@ async function startExpress(express: () => express.Express, service: HttpService
     if ('lose' in request.query) request.socket.destroy();
     else if (fencing.applied(response, outcome)) response.send(textOf(outcome));
   });
-  app.use((error: unknown, _request: Request, response: Response, _next: unknown) => {
-    response.status(500).send(String(error));
+  // Its last parameter tells Express that it handles errors.
+  app.use((error: unknown, request: Request, response: Response, next: (error: unknown) => void) => {
+    if (request.socket.destroyed) next(error);
+    else response.status(500).send(String(error));
   });
   return listening(createServer(app));
 }
