@@ -20,7 +20,7 @@ export interface Admitted {
 }
 
 /** The greatest token: 64 bits, signed, as SQL and most languages have them. */
-const MAX_TOKEN = 2n ** 63n - 1n;
+export const MAX_TOKEN = 2n ** 63n - 1n;
 
 /**
  * The greatest step from a fence to a token: 20 years of microseconds, which is what revisions count. A cluster's

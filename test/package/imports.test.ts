@@ -58,6 +58,7 @@ describe('the other exports', () => {
   it.each([
     'conformance/index',
     'dynamodb',
+    'http',
     'leveldb',
     'memory',
     'mysql',

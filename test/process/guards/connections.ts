@@ -1,5 +1,6 @@
 /** The worker's side of each kind of resource. */
 import { join } from 'node:path';
+import type * as http from '../../../src/guard/http.js';
 import type * as redis from '../../../src/guard/redis.js';
 import type { FencedLease } from '../../../src/guard/types.js';
 import { REDIS_DRIVERS } from '../../servers/redis.js';
@@ -12,6 +13,8 @@ export async function connectTo(where: Where, guarded: boolean, path: string): P
   switch (where.kind) {
     case 'server':
       return overHttp(where.url, guarded);
+    case 'http':
+      return withHeaders(where.url, where.package, guarded);
     case 'redis':
       return await toRedis(where.driver, where.port, guarded, path);
     case 's3':
@@ -36,6 +39,26 @@ function overHttp(url: string, guarded: boolean): Connection {
     open: (lease) => (guarded ? post('open', lease, '') : Promise.resolve('applied')),
     read: async () => (await fetch(url, { headers })).text(),
     write: (lease, value) => post(guarded ? 'write' : 'write-unguarded', lease, value),
+  };
+}
+
+/** `http-service-child.ts`. */
+function withHeaders(url: string, path: string, guarded: boolean): Connection {
+  // As above.
+  const init = { method: 'POST', headers: { connection: 'close' } };
+  const send = async (lease: FencedLease, address: string): Promise<Status> => {
+    const { fencedFetch } = (await import(`${path}/dist/guard/http.js`)) as typeof http;
+    return (await fencedFetch(lease)(url + address, init)).status;
+  };
+  const plainly = async (address: string): Promise<string> => (await fetch(url + address, init)).text();
+  return {
+    open: (lease) => (guarded ? send(lease, '/open') : Promise.resolve('applied')),
+    read: () => plainly('/read'),
+    async write(lease, value) {
+      const query = `?value=${encodeURIComponent(value)}`;
+      if (guarded) return send(lease, `/write${query}`);
+      return (await plainly(`/write-unguarded${query}`)) === 'done' ? 'applied' : 'rejected';
+    },
   };
 }
 

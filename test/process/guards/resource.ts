@@ -16,6 +16,8 @@ export interface RunningResource extends AsyncDisposable {
 /** By the kind of connection, which {@link connectTo} makes. */
 export type Where =
   | { readonly kind: 'server'; readonly url: string }
+  /** `package`: whose client the worker uses. */
+  | { readonly kind: 'http'; readonly url: string; readonly package: string }
   | { readonly kind: 'redis'; readonly driver: string; readonly port: number }
   | { readonly kind: 's3'; readonly place: S3Place }
   | { readonly kind: 'dynamodb'; readonly url: string };
