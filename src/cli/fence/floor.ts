@@ -29,7 +29,7 @@ function isOurs({ issuer }: StoredFence): boolean {
 }
 
 /**
- * The greatest fence of each issuer. One that names no issuer may be of any cluster, so it counts for each. Tokens above
+ * The greatest fence of each issuer, by issuer. One that names no issuer may be of any cluster, so it counts for each. Tokens above
  * `limit` do not count: no cluster can begin above them, and {@link poisoned} names them.
  */
 export function floorsOf(fences: readonly StoredFence[], limit: bigint): readonly Floor[] {
@@ -38,7 +38,9 @@ export function floorsOf(fences: readonly StoredFence[], limit: bigint): readonl
     if (token <= limit && token > (greatest.get(issuer) ?? 0n)) greatest.set(issuer, token);
   const unnamed = greatest.get(undefined) ?? 0n;
   if (greatest.size > 1) greatest.delete(undefined);
-  return [...greatest].map(([issuer, floor]) => ({ issuer, floor: floor > unnamed ? floor : unnamed }));
+  return [...greatest]
+    .map(([issuer, floor]) => ({ issuer, floor: floor > unnamed ? floor : unnamed }))
+    .sort((a, b) => ((a.issuer ?? '') < (b.issuer ?? '') ? -1 : 1));
 }
 
 /** Fences that no cluster can have raised. */

@@ -152,12 +152,12 @@ function roleFindings({ role, first, superuser, owns, writes }: Row): readonly F
         'is a superuser or can become one, and nothing stops those: alter role … nosuperuser, or revoke the role',
       ),
     ];
-  if (owns !== null)
+  if (typeof owns === 'string')
     return [
       fault(
         'role-owner',
         role,
-        `owns ${String(owns)}, or is a member of the owner, and can switch triggers off: alter table … owner to a role without login`,
+        `owns ${owns}, or is a member of the owner, and can switch triggers off: alter table … owner to a role without login`,
       ),
     ];
   return writes === true

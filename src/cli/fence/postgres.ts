@@ -84,7 +84,7 @@ class PostgresStore implements FenceStore {
     await this.#refuseWithout();
     let after: string | null = null;
     for (;;) {
-      const sql: string = `${SELECT} where $1::text is null or f.domain > $1 order by f.domain limit ${PAGE}`;
+      const sql = `${SELECT} where $1::text is null or f.domain > $1 order by f.domain limit ${PAGE}`;
       const page: readonly StoredFence[] = (await this.#connection.query(sql, [after])).map(fenceOf);
       yield* page;
       const last = page.at(-1);

@@ -14,10 +14,9 @@ export async function reset(store: FenceStore, request: ResetRequest, io: Io, js
     else io.err(`fence reset: ${noFence(domain)}`);
     return EXIT.no;
   }
-  const after = { ...before, token, incarnation: request.incarnation ?? before.incarnation };
-  // What was raised before is no time of this one.
-  const { raisedAt: _, ...written } = fenceJson(after);
-  print(io, json, { reset: true, domain, before: fenceJson(before), after: written, note }, [
+  // When the one before was raised says nothing of this one.
+  const after = { ...before, token, incarnation: request.incarnation ?? before.incarnation, raisedAt: undefined };
+  print(io, json, { reset: true, domain, before: fenceJson(before), after: fenceJson(after), note }, [
     ['reset', { text: 'yes', tone: 'good' }],
     ['domain', domain],
     ['before', tokenText(before.token)],

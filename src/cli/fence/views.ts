@@ -4,8 +4,8 @@ import type { StoredFence } from './store.js';
 
 /** Tokens before this are no count of microseconds since 1970: a test's, or of another coordinator. 2000-01-01. */
 const FIRST_DATE_US = 946_684_800_000_000n;
-/** The last date that a program can write. */
-const LAST_DATE_US = 8_640_000_000_000_000_000n;
+/** Beyond the year 9999 a token is one that somebody made up. */
+const LAST_DATE_US = 253_402_300_799_999_999n;
 
 /** When a token was granted, as ISO 8601, since revisions follow the clock; undefined when it is none of a cluster. */
 export function dateOf(token: bigint): string | undefined {
