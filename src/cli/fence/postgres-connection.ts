@@ -56,6 +56,12 @@ export class PostgresConnection {
     }
   }
 
+  /** Is there such a table or view? */
+  async has(relation: string): Promise<boolean> {
+    const [row] = await this.query('select to_regclass($1) is not null as there', [relation]);
+    return row?.['there'] === true;
+  }
+
   /** All of `work`, or nothing. */
   async transaction<T>(work: () => Promise<T>): Promise<T> {
     await this.query('begin');

@@ -3,11 +3,11 @@ import { fault, note } from './findings.js';
 import type { PostgresConnection, Row } from './postgres-connection.js';
 import type { Finding } from './store.js';
 
-/** The triggers of `fencing.protect`. Bits of `tgtype`: 1 for each row, 32 truncate. */
+/** The triggers of `fencing.protect`; none where protecting is not installed. Bits of `tgtype`: 1 for each row, 32 truncate. */
 const TRIGGERS = `
   select t.tgrelid as relation, t.tgname as name, t.tgenabled as enabled, (t.tgtype & 32) <> 0 as truncates,
     (t.tgtype & 33) = 0 as by_statement, (string_to_array(encode(t.tgargs, 'escape'), '\\000'))[1] as mode
-  from pg_trigger t where t.tgfoid in ('fencing.check_statement'::regproc, 'fencing.check_row'::regproc)`;
+  from pg_trigger t where t.tgfoid in (to_regproc('fencing.check_statement'), to_regproc('fencing.check_row'))`;
 
 /** Tables with such a trigger, and those that inherit from one. */
 const TABLES = `
@@ -74,6 +74,15 @@ export async function diagnoseTables(connection: PostgresConnection): Promise<re
             `trigger ${String(name)} does not fire where session_replication_role is replica: alter table … enable always trigger`,
           ),
     );
+  for (const { name } of await connection.query(SUBSCRIPTIONS))
+    findings.push(
+      fault(
+        'subscription',
+        name,
+        'what logical replication applies fires no trigger on statements: protect by column, or do not write here',
+      ),
+    );
+  if (!(await connection.has('fencing.observation'))) return findings;
   for (const { table, last } of await connection.query(BARE))
     findings.push(
       fault(
@@ -90,14 +99,6 @@ export async function diagnoseTables(connection: PostgresConnection): Promise<re
         `enforce would have refused ${String(count)} × ${String(operation)} by ${String(role)} with ${String(code)}${
           domain === '' ? '' : `, domain ${String(domain)}`
         }, last at ${String(last)}: guard this writer; truncate fencing.observation to count anew`,
-      ),
-    );
-  for (const { name } of await connection.query(SUBSCRIPTIONS))
-    findings.push(
-      fault(
-        'subscription',
-        name,
-        'what logical replication applies fires no trigger on statements: protect by column, or do not write here',
       ),
     );
   return findings;

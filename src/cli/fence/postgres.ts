@@ -1,5 +1,5 @@
 /** `fencepost fence` for the schema `fencing` of a PostgreSQL database, through the user's own `pg`. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { loadDriver, unusable } from './driver.js';
 import { fault } from './findings.js';
 import { PostgresConnection } from './postgres-connection.js';
@@ -19,7 +19,9 @@ import type {
 } from './store.js';
 
 const DRIVER = 'pg';
-const SQL = new URL('../../../src/guard/postgres/fencing.sql', import.meta.url);
+const FOLDER = new URL('../../../src/guard/postgres/', import.meta.url);
+/** The others need it, and not one another. */
+const FIRST = 'fencing.sql';
 /** So many fences are read at once. */
 const PAGE = 1_000;
 const SELECT = `select f.domain, f.token::text as token, f.issuer, f.incarnation, ${iso('f.raised_at')} as raised_at from fencing.fence f`;
@@ -29,9 +31,10 @@ export const postgres: ResourceKind = {
   schemes: ['postgres', 'postgresql'],
   form: 'postgres://USER@HOST:PORT/DATABASE',
   migration: () => {
-    const sql = readFileSync(SQL, 'utf8');
+    const others = readdirSync(FOLDER).filter((name) => name.endsWith('.sql') && name !== FIRST);
+    const sql = [FIRST, ...others.sort()].map((name) => readFileSync(new URL(name, FOLDER), 'utf8')).join('\n');
     const version = Number(/Version (\d+)\./.exec(sql)?.[1]);
-    if (!Number.isInteger(version)) throw new Error(`${SQL.pathname} does not say which version it is`);
+    if (!Number.isInteger(version)) throw new Error(`${FIRST} does not say which version it is`);
     return { version, sql };
   },
   addressFault: (address) => (URL.canParse(address) ? undefined : 'is no URL; special characters are written as %XX'),
@@ -99,6 +102,8 @@ class PostgresStore implements FenceStore {
   }
 
   async observed(domain: string | undefined): Promise<readonly Observation[]> {
+    // Protecting tables is optional.
+    if (!(await this.#connection.has('fencing.observed'))) return [];
     const rows = await this.#connection.query(
       `select relation, operation, code, domain, role, application, count::text as count, ${iso('first_at')} as first_at,
         ${iso('last_at')} as last_at from fencing.observed where $1::text is null or domain = $1 order by 1, 2, 3, 4, 5, 6`,
@@ -154,8 +159,7 @@ class PostgresStore implements FenceStore {
   }
 
   async #version(): Promise<number | undefined> {
-    const [there] = await this.#connection.query("select to_regclass('fencing.settings') is not null as there");
-    if (there?.['there'] !== true) return undefined;
+    if (!(await this.#connection.has('fencing.settings'))) return undefined;
     const [row] = await this.#connection.query('select version from fencing.settings');
     return row === undefined ? undefined : Number(row['version']);
   }

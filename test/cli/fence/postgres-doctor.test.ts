@@ -1,10 +1,12 @@
 /** Each finding of `fencepost fence doctor`: absent from a server that is as it should be, there when the fault is made. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { postgres } from '../../../src/cli/fence/postgres.js';
 import { FencedDatabase } from '../../guard/postgres-database.js';
 import { newPool, POSTGRES } from '../../servers/postgres.js';
 import { addressOf, doctor } from './support.js';
 
+const { version: VERSION } = postgres.migration();
 const PROTECT = "select fencing.protect('stock', domain => 'orders/eu', mode => 'enforce')";
 const OBSERVE = "select fencing.protect('stock', domain => 'orders/eu', mode => 'observe')";
 const TIMEOUT = "alter role app set idle_in_transaction_session_timeout = '10s'";
@@ -114,10 +116,14 @@ const FAULTS: readonly (readonly [make: string[], mend: string[], found: string[
   ],
   [
     ['update fencing.settings set version = 0'],
-    ['update fencing.settings set version = 1'],
+    [`update fencing.settings set version = ${VERSION}`],
     ['version-behind fencing'],
   ],
-  [['update fencing.settings set version = 9'], ['update fencing.settings set version = 1'], ['version-ahead fencing']],
+  [
+    ['update fencing.settings set version = 99'],
+    [`update fencing.settings set version = ${VERSION}`],
+    ['version-ahead fencing'],
+  ],
   [
     ["insert into fencing.fence (domain, token) values ('orders/eu', 4611686018427387904)"],
     ["select fencing.reset('orders/eu', 5, 'mended')"],
@@ -176,7 +182,6 @@ describe.each(POSTGRES)('fence doctor on $name', (kind) => {
     });
 
     it('a database without the schema says so, and nothing else', async () => {
-      await db.pool.query('drop database if exists bare');
       await db.pool.query('create database bare');
       expect(await doctor(at.replace(/postgres$/, 'bare'))).toMatchObject({
         code: 1,

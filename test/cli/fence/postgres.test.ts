@@ -1,25 +1,31 @@
 /** `fencepost fence migrate | show | reset` on real servers, and what it says when something is missing. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { postgres } from '../../../src/cli/fence/postgres.js';
 import { FencedDatabase } from '../../guard/postgres-database.js';
 import { POSTGRES } from '../../servers/postgres.js';
 import { run } from '../kit.js';
-import { addressOf, fence } from './support.js';
+import { addressOf, doctor, fence } from './support.js';
 
+const { version: VERSION } = postgres.migration();
 const TOKEN = '1796000000000041';
 const DATE = '2026-11-30T00:53:20.000Z';
 
 describe('without a server', () => {
   const at = 'postgres://ops:secret@127.0.0.1:1/orders';
 
-  it('migrate --print gives the file of the package, and connects to nothing', async () => {
-    const sql = readFileSync('src/guard/postgres/fencing.sql', 'utf8');
-    expect(await fence(`migrate --print --at ${at}`)).toMatchObject({ code: 0, out: sql.trimEnd() });
-    const { out } = await fence(`migrate --print --json --at postgres:`);
-    expect(JSON.parse(out)).toEqual({ version: 1, sql });
+  it('migrate --print gives the files of the package, that of the fences first, and connects to nothing', async () => {
+    const { code, out } = await fence(`migrate --print --at ${at}`);
+    expect(code).toBe(0);
+    const first = readFileSync('src/guard/postgres/fencing.sql', 'utf8').trimEnd();
+    expect(out.slice(0, first.length)).toBe(first);
+    for (const name of readdirSync('src/guard/postgres'))
+      expect(out).toContain(readFileSync(`src/guard/postgres/${name}`, 'utf8').trimEnd());
+    const json: unknown = JSON.parse((await fence('migrate --print --json --at postgres:')).out);
+    expect(json).toEqual({ version: VERSION, sql: expect.stringContaining(out) as string });
   });
 
   it('says where nobody answers, without the password', async () => {
@@ -59,23 +65,25 @@ describe.each(POSTGRES)('on $name', (kind) => {
     beforeEach(() => db.clear());
 
     it('migrate makes the schema, and again brings an older one up to date, from which to which version', async () => {
-      await db.pool.query('drop database if exists bare');
       await db.pool.query('create database bare');
       const bare = at.replace(/postgres$/, 'bare');
       const first = await fence(`migrate --at ${bare}`);
       expect(first.code).toBe(0);
       expect(first.out).toMatch(
-        /^resource {8}PostgreSQL 1\d\.\d+, postgres:\/\/127\.0\.0\.1:\d+\/bare\nversion before {2}none\nversion now {5}1$/,
+        /^resource {8}PostgreSQL 1\d\.\d+, postgres:\/\/127\.0\.0\.1:\d+\/bare\nversion before {2}none\nversion now {5}\d$/,
       );
       const pool = db.server.pool({ database: 'bare' });
       await pool.query("select fencing.advance('orders/eu', 5)");
-      expect(JSON.parse((await fence(`migrate --json --at ${bare}`)).out)).toMatchObject({ before: 1, after: 1 });
+      expect(JSON.parse((await fence(`migrate --json --at ${bare}`)).out)).toMatchObject({
+        before: VERSION,
+        after: VERSION,
+      });
       await pool.query('update fencing.settings set version = 0; drop function fencing.highest');
-      expect(JSON.parse((await fence(`migrate --json --at ${bare}`)).out)).toMatchObject({ before: 0, after: 1 });
+      expect(JSON.parse((await fence(`migrate --json --at ${bare}`)).out)).toMatchObject({ before: 0, after: VERSION });
       const { rows } = await pool.query(
         "select fencing.highest('orders/eu')::text as token, version from fencing.settings",
       );
-      expect(rows).toEqual([{ token: '5', version: 1 }]);
+      expect(rows).toEqual([{ token: '5', version: VERSION }]);
       await pool.query('update fencing.settings set version = 9');
       const newer = await fence(`migrate --at ${bare}`);
       expect(newer).toMatchObject({ code: 3, out: '' });
@@ -119,6 +127,21 @@ describe.each(POSTGRES)('on $name', (kind) => {
       });
       const other = JSON.parse((await fence(`show b --json --at ${at}`)).out) as { readonly observed: unknown };
       expect(other.observed).toEqual([]);
+    });
+
+    it('a database with fences and nothing that protects tables is shown and examined', async () => {
+      await db.pool.query('create database unprotected');
+      const bare = at.replace(/postgres$/, 'unprotected');
+      await fence(`migrate --at ${bare}`);
+      const pool = db.server.pool({ database: 'unprotected' });
+      await pool.query(`select fencing.advance('orders/eu', 5); drop table fencing.observation cascade;
+        drop view fencing.protected; drop function fencing.check_statement, fencing.check_row`);
+      expect(JSON.parse((await fence(`show --json --at ${bare}`)).out)).toMatchObject({
+        fences: [{ domain: 'orders/eu' }],
+        observed: [],
+      });
+      // The server of these tests does not sync.
+      expect((await doctor(bare)).faults).toEqual(['not-durable fsync']);
     });
 
     it('show lists more fences than it reads at once, in order', async () => {
