@@ -1,4 +1,5 @@
 import type { FencepostError } from '../client/errors.js';
+import type { ResourceError } from './fence/resource-error.js';
 import { EXIT, type Io } from './io.js';
 import { toned } from './table.js';
 
@@ -11,7 +12,13 @@ export interface More {
 }
 
 /** Prints why `command` failed, and returns the exit code. */
-export function printFailure(io: Io, json: boolean, command: string, error: FencepostError, more?: More): number {
+export function printFailure(
+  io: Io,
+  json: boolean,
+  command: string,
+  error: FencepostError | ResourceError,
+  more?: More,
+): number {
   const { code, message, outcome } = error;
   if (json) io.out(JSON.stringify({ error: { code, message, outcome }, ...more?.json }));
   else {

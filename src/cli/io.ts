@@ -20,6 +20,8 @@ export interface Io {
   err(text: string): void;
   /** Whether standard output shows colours: a terminal, and nobody has set NO_COLOR. */
   readonly colour: boolean;
+  /** The current folder: relative paths begin there, and drivers are looked for there. */
+  readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Opens a way to the cluster; whoever calls closes it. */
   connect(endpoints: readonly string[], timeoutMs: number): Cluster;

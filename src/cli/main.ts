@@ -17,6 +17,7 @@ process.exitCode = await runProgram(process.argv.slice(2), {
     process.stderr.write(`${text}\n`);
   },
   colour: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
+  folder: process.cwd(),
   environment: process.env,
   connect,
 });

@@ -5,6 +5,7 @@ import { FencepostError } from '../client/errors.js';
 import { UsageFaults } from '../node/usage-faults.js';
 import type { CommandSpec, OptionSpec } from './command.js';
 import { printFailure } from './failure.js';
+import { ResourceError } from './fence/resource-error.js';
 import { Input } from './input.js';
 import { EXIT, type Io } from './io.js';
 
@@ -43,6 +44,11 @@ export const COMMANDS: readonly Entry[] = [
     about: 'show or set the limits that all nodes share',
     load: () => import('./commands/limits.js'),
   },
+  {
+    name: 'fence',
+    about: 'look after the fences of a resource: migrate, show, reset, doctor',
+    load: () => import('./commands/fence.js'),
+  },
 ];
 
 const EXIT_CODES = `Exit codes: 0 done; 1 not granted, or the lease is not live; 2 wrong usage or configuration (one message lists every
@@ -59,7 +65,7 @@ export async function runProgram(words: readonly string[], io: Io): Promise<numb
       io.err(error.message);
       return EXIT.usage;
     }
-    if (error instanceof FencepostError) {
+    if (error instanceof FencepostError || error instanceof ResourceError) {
       return printFailure(io, json, words[0] ?? 'fencepost', error);
     }
     throw error;

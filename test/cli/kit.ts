@@ -68,6 +68,7 @@ export async function run(
     out: (text) => lines.out.push(text),
     err: (text) => lines.err.push(text),
     colour: false,
+    folder: process.cwd(),
     environment: {},
     connect: (endpoints, timeoutMs): Cluster => {
       connects.push([endpoints, timeoutMs]);

@@ -68,6 +68,30 @@ describe('usage', () => {
       ],
     ],
     ['transfer-leadership n/1', ['node "n/1" must be']],
+    [
+      'fence',
+      ['what to do is missing', '--at is missing: where the fences are, as postgres://USER@HOST:PORT/DATABASE'],
+    ],
+    ['fence shwo --at', ['fence takes migrate, show, reset, doctor, not "shwo"', '--at needs a value']],
+    ['fence show a b --at sqlite:x', ['nothing is expected at "b"']],
+    [
+      'fence show --at oracle:x',
+      ['--at must be one of postgres://USER@HOST:PORT/DATABASE, sqlite:FILE, not the scheme oracle'],
+    ],
+    ['fence doctor --at x.db', ['not an address without a scheme']],
+    ['fence doctor --at sqlite:', ['--at names no file']],
+    ['fence doctor --at sqlite://x', ['--at names a host']],
+    ['fence doctor --at postgres://a:b:c@d:e', ['--at is no URL']],
+    [
+      'fence reset --at sqlite:x --print --endpoints a:1',
+      [
+        '--print goes with migrate',
+        '--endpoints goes with doctor',
+        'the domain is missing',
+        'the token is missing',
+        '--note must say why, in 1 to 500 bytes; this one has 0',
+      ],
+    ],
     ['dev --nodes 2 --config-dir x', ['--nodes must be 1 or 3', '--config-dir stands alone']],
     [
       'start --bogus --tick-ms --cluster a/b',
