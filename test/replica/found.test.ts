@@ -1,7 +1,7 @@
 /** What a new leader finds beside leases (`takeover.test.ts`): waiters and cool-downs, which it takes up a few at a time. */
 import { describe, expect, it } from 'vitest';
 import { acquireOf, acquire, granted, release } from './helpers.js';
-import { callAgain, grantOf, scene, wait, waiters } from './queue-kit.js';
+import { callAgain, grantOf, holderOf, scene, wait, waiters } from './queue-kit.js';
 import type { Scene, Waiting } from './queue-kit.js';
 
 const PER_TICK = 1;
@@ -79,6 +79,7 @@ describe('a leader that finds many waiters', () => {
     expect((await grantOf(cluster, called.call)).holder).toBe(called.acquire.holder);
     // Within the grace it counts as attached, whether it had its turn or not.
     await release(cluster, next, second);
+    expect(holderOf(cluster, second.domain)).toBe(silent.acquire.holder);
     expect((await grantOf(cluster, callAgain(cluster, next, silent))).holder).toBe(silent.acquire.holder);
   });
 });
