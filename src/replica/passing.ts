@@ -31,7 +31,8 @@ export function passedOver(context: Context, leadership: Leadership, name: Domai
   if (left === 0) return listed;
   for (const waiter of queueOf(context.lease, name)) {
     const { requestId } = waiter;
-    if (isDetached(context, attachmentOf(context, leadership, waiter))) detached.push(requestId);
+    const attachment = attachmentOf(context, leadership, waiter);
+    if (isDetached(context, attachment)) detached.push(requestId);
     else {
       listed.push(...detached.splice(0));
       left--;
