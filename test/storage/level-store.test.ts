@@ -75,9 +75,9 @@ describe('store on disk', () => {
     const path = await freshPath();
     const directory = await prepareDirectory(path, EXPECTED);
     const written: unknown[] = [];
-    const { batch: original } = ClassicLevel.prototype;
+    const original = Reflect.get(ClassicLevel.prototype, 'batch') as unknown as () => unknown;
     const spy = vi.spyOn(ClassicLevel.prototype, 'batch').mockImplementation(function (this: ClassicLevel) {
-      const batch = original.call(this) as unknown as Batch;
+      const batch = Reflect.apply(original, this, []) as Batch;
       const write = batch.write.bind(batch);
       batch.write = (options) => {
         written.push(options);
