@@ -172,8 +172,7 @@ describe('an Expire of many leases', () => {
     if (a === undefined || b === undefined) throw new Error('not handed over');
     next(state, release(a));
     next(state, release(b));
-    const of = (lease: Lease): string | undefined =>
-      finishedLease(state, lease)?.domain;
+    const of = (lease: Lease): string | undefined => finishedLease(state, lease)?.domain;
     expect([of(a), of(b)]).toEqual(['d/0', 'd/1']);
   });
 
