@@ -77,7 +77,7 @@ export const MAX_UNCOMMITTED_BYTES = 16 * 1024 * 1024;
  * refused first, so that what keeps and ends leases still finds room (design 7).
  */
 export const ACQUIRE_SHARE = 0.75;
-/** Of the leases that a new leader finds, it begins to time so many in one tick: some milliseconds of work. */
+/** Of the leases, the waiters and the cool-downs that a new leader finds, it takes up so many of each in one tick: some milliseconds of work. */
 export const TIMED_PER_TICK = 5_000;
 /** Entries that may be committed and not yet applied before a leader refuses client commands. */
 export const MAX_UNAPPLIED_ENTRIES = 50_000;

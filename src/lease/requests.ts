@@ -12,6 +12,8 @@ import { AssertionFailed } from '../base/assert.js';
 import { BigMap } from '../base/big-map.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import type { Revision } from '../base/revision.js';
+import { addByLease, findByLease, removeByLease } from './by-lease.js';
+import type { ByLease } from './by-lease.js';
 import { at, createFifo, push, shift } from './fifo.js';
 import type { Fifo } from './fifo.js';
 import type { FinishedRequest, Waiter } from './types.js';
@@ -22,8 +24,8 @@ export interface RequestTable {
   readonly known: BigMap<RequestId, Domain | Waiter | FinishedRequest>;
   /** The finished requests, ascending by `finishedAt`. */
   readonly order: Fifo<FinishedRequest>;
-  /** The finished requests that had a lease, by token and domain: an entry that ends many leases may grant as many. */
-  readonly byLease: Map<string, FinishedRequest>;
+  /** The finished requests that had a lease. */
+  readonly byLease: ByLease;
   /** The greatest `finishedAt` evicted. */
   forgotten: Revision;
 }
@@ -40,7 +42,7 @@ export function isFinished(known: Domain | Waiter | FinishedRequest | undefined)
 
 /** The request that held (domain, token), if that is over and not forgotten. */
 export function ended(table: RequestTable, domain: Domain, token: Revision): FinishedRequest | undefined {
-  return table.byLease.get(leaseKey(domain, token));
+  return findByLease(table.byLease, domain, token);
 }
 
 /** Notes that `requestId`, which must be unknown or wait, holds `domain`. */
@@ -62,7 +64,7 @@ export function wait(table: RequestTable, waiter: Waiter): void {
 
 /** Remembers the end of `request`, which must be its only one and not lie before any in the table. */
 export function remember(table: RequestTable, request: FinishedRequest): void {
-  const { requestId, domain, finishedAt, token } = request;
+  const { requestId, finishedAt, token } = request;
   const newest = at(table.order, table.order.length - 1);
   if (newest !== undefined && newest.finishedAt > finishedAt) {
     throw new AssertionFailed(
@@ -72,7 +74,7 @@ export function remember(table: RequestTable, request: FinishedRequest): void {
   if (isFinished(table.known.get(requestId))) {
     throw new AssertionFailed(`request ${requestId} finishes a second time at ${finishedAt}`);
   }
-  if (token !== undefined) table.byLease.set(leaseKey(domain, token), request);
+  if (token !== undefined) addByLease(table.byLease, token, request);
   table.known.set(requestId, request);
   push(table.order, request);
 }
@@ -94,13 +96,9 @@ export function evict(table: RequestTable, keep: number, evicted: (request: Fini
     ) {
       shift(table.order);
       table.known.delete(next.requestId);
-      if (next.token !== undefined) table.byLease.delete(leaseKey(next.domain, next.token));
+      if (next.token !== undefined) removeByLease(table.byLease, next.domain, next.token);
       evicted(next);
     }
     table.forgotten = oldest.finishedAt;
   }
-}
-
-function leaseKey(domain: Domain, token: Revision): string {
-  return `${token} ${domain}`;
 }

@@ -69,11 +69,13 @@ export class AuditQueue<Line> {
 
   #writeSome(): void {
     let text = '';
+    let bytes = 0;
     let lines = 0;
     // What does not fit any more is formatted a second time, by the next write.
     for (let line = this.#peek(); line !== undefined; line = this.#peek()) {
       const more = this.#ports.format(line);
-      if (lines > 0 && Buffer.byteLength(text) + Buffer.byteLength(more) > WRITE_BYTES) break;
+      bytes += Buffer.byteLength(more);
+      if (lines > 0 && bytes > WRITE_BYTES) break;
       this.#next();
       text += more;
       lines++;

@@ -4,24 +4,37 @@ import type { Waiter } from '../lease/types.js';
 import { dropDue, setDue } from './due.js';
 import type { Attachment, Context, Leadership, Served } from './state.js';
 
-/** A waiter is known from now on; `seen` is false for one whom a new leader found. */
-export function attach(context: Context, leadership: Leadership, waiter: Waiter, seen: boolean): void {
+/** A new waiter is known from now on. */
+export function attach(context: Context, leadership: Leadership, waiter: Waiter): void {
+  begin(context, leadership, waiter, true, context.time.nowMs);
+}
+
+/** The waiter as this leader sees it. One whom it found, and who had not its turn, gets it now: it counts from its start. */
+export function attachmentOf(context: Context, leadership: Leadership, waiter: Waiter): Attachment {
+  const { attachments, found } = leadership.waits;
+  const known = attachments.get(waiter.requestId);
+  if (known !== undefined) return known;
+  assert(found !== undefined, `waiter ${waiter.requestId} is not known to the leader`);
+  return begin(context, leadership, waiter, false, found.from);
+}
+
+function begin(context: Context, leadership: Leadership, waiter: Waiter, seen: boolean, from: number): Attachment {
   const { requestId, waitMs } = waiter;
-  const { time } = context;
   const { attachments } = leadership.waits;
   assert(!attachments.has(requestId), `waiter ${requestId} is known twice`);
   const attachment: Attachment = {
     waiter,
     calls: new Set(),
-    silentSince: time.nowMs,
+    silentSince: from,
     seen,
-    waitUntil: time.nowMs + waitMs,
+    waitUntil: from + waitMs,
     offered: undefined,
     ending: undefined,
     dueAt: Infinity,
   };
   attachments.set(requestId, attachment);
   lookAgain(context, leadership, attachment);
+  return attachment;
 }
 
 /** It waits no more. */

@@ -53,6 +53,7 @@ export function followRole(context: Context): void {
       waits: createWaits(),
       cooling: new Map(),
       coolingDue: createDueList(),
+      coolingFound: undefined,
       endHoldProposed: false,
     };
     log(context, 'info', 'elected leader', { term });

@@ -9,7 +9,7 @@ import type { Domain, RequestId } from '../base/ids.js';
 import type { Command } from '../lease/commands.js';
 import { queueOf } from '../lease/lookup.js';
 import { freePlaces } from '../lease/slots.js';
-import { isDetached } from './attachments.js';
+import { attachmentOf, isDetached } from './attachments.js';
 import { batches } from './batches.js';
 import type { Context, Leadership } from './state.js';
 
@@ -29,9 +29,9 @@ export function passedOver(context: Context, leadership: Leadership, name: Domai
   const listed: RequestId[] = [];
   let left = mayBeFree(context, leadership, name) + frees;
   if (left === 0) return listed;
-  for (const { requestId } of queueOf(context.lease, name)) {
-    const attachment = leadership.waits.attachments.get(requestId);
-    assert(attachment !== undefined, `waiter ${requestId} is not known to the leader`);
+  for (const waiter of queueOf(context.lease, name)) {
+    const { requestId } = waiter;
+    const attachment = attachmentOf(context, leadership, waiter);
     if (isDetached(context, attachment)) detached.push(requestId);
     else {
       listed.push(...detached.splice(0));

@@ -2,10 +2,12 @@
  * What one member holds in memory, shared by the files of this room. `replica.ts` alone creates it; each other file
  * owns the part that it names and reads the rest.
  */
+import type { BigMap } from '../base/big-map.js';
 import type { Failure } from '../base/errors.js';
 import type { ForwardableCall } from '../base/api.js';
 import type { BootId, Domain, NodeId, RequestId } from '../base/ids.js';
 import type { Command } from '../lease/commands.js';
+import type { Queue } from '../lease/queue.js';
 import type { CoolDown, StateRecord, StateSummary, Waiter } from '../lease/types.js';
 import type { State } from '../lease/state.js';
 import type { Raft } from '../raft/raft.js';
@@ -99,6 +101,8 @@ export interface Leadership {
   /** By domain or slot. */
   readonly cooling: Map<Domain, Cooling>;
   readonly coolingDue: DueList<Cooling>;
+  /** The cool-downs that this leader found, as far as it does not time them yet; undefined when it times all. */
+  coolingFound: FoundCoolDowns | undefined;
   /** Set while an EndHold is under way. */
   endHoldProposed: boolean;
 }
@@ -120,9 +124,27 @@ export interface Attachment extends Due {
   ending: { readonly over: boolean; readonly waiting: (() => void)[] } | undefined;
 }
 
+/** The queues that a leader found. */
+export interface FoundWaiters {
+  /** Those that begin meanwhile may come too. */
+  readonly queues: Iterator<readonly [Domain, Readonly<Queue>]>;
+  /** When the leader began: their grace and their waits count from there, whenever it gets to them. */
+  readonly from: number;
+}
+
+/** The cool-downs that a leader found. */
+export interface FoundCoolDowns {
+  /** Those that begin meanwhile may come too, timed already. */
+  readonly coolDowns: Iterator<CoolDown>;
+  /** When the leader began: each counts in full from there. */
+  readonly from: number;
+}
+
 /** All waiters, at one leader. */
 export interface Waits {
-  readonly attachments: Map<RequestId, Attachment>;
+  readonly attachments: BigMap<RequestId, Attachment>;
+  /** Those who waited when this leader began, as far as it does not know them yet; undefined when it knows all. */
+  found: FoundWaiters | undefined;
   readonly due: DueList<Attachment>;
   /** How many places of a name come free, at most, by entries that are not applied yet. */
   readonly freeing: Map<Domain, number>;

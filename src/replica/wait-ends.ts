@@ -10,10 +10,11 @@ import { freeingBatches, mayBeFree } from './passing.js';
 import { proposeInternal } from './proposing.js';
 import type { Attachment, Context, Leadership } from './state.js';
 import { leaseView } from './views.js';
-import { offerAgain } from './waiting.js';
+import { findWaiters, offerAgain } from './waiting.js';
 
 /** Ends holds and waits whose time is over. Called at each tick. */
 export function scanWaits(context: Context, leadership: Leadership): void {
+  findWaiters(context, leadership, context.options.timedPerTick);
   offerAgain(context, leadership);
   const over: Attachment[] = [];
   for (const attachment of takeDue(leadership.waits.due, context.time.nowMs)) {

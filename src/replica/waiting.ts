@@ -5,14 +5,14 @@
  *  - one whom a new leader has seen no call of counts as attached until the grace is over;
  *  - while an EndWait of it is open (see `wait-ends.ts`) nothing is answered for it (F7).
  */
-import { assert } from '../base/assert.js';
+import { BigMap } from '../base/big-map.js';
 import { nameOf } from '../base/domain.js';
 import type { Domain, RequestId } from '../base/ids.js';
 import { currentToken, leaseInTheWay, queueOf, queues } from '../lease/lookup.js';
 import { freePlace } from '../lease/slots.js';
 import type { Applied, Waiter } from '../lease/types.js';
 import { answerAcquire, answerGranted, answerNotGranted } from './answers.js';
-import { attach, forget, lookAgain } from './attachments.js';
+import { attach, attachmentOf, forget, lookAgain } from './attachments.js';
 import { createDueList } from './due.js';
 import { proposeAcquire } from './proposing.js';
 import { afterRound } from './renewal.js';
@@ -24,21 +24,43 @@ const RETRY_OFFER_MS = 20;
 
 /** Nobody waits. */
 export function createWaits(): Waits {
-  return { attachments: new Map(), due: createDueList(), freeing: new Map(), unoffered: new Set(), offeredAgainAt: 0 };
+  return {
+    attachments: new BigMap(),
+    found: undefined,
+    due: createDueList(),
+    freeing: new Map(),
+    unoffered: new Set(),
+    offeredAgainAt: 0,
+  };
 }
 
-/** This leader begins: everybody who waits counts as attached for the grace, and waits from now. */
-export function takeOverWaits(context: Context, leadership: Leadership): void {
-  for (const [name, queue] of queues(context.lease)) {
-    for (const waiter of queue) attach(context, leadership, waiter, false);
-    leadership.waits.unoffered.add(name);
+/**
+ * This leader begins: everybody who waits counts as attached for the grace, and waits from now. It gets to know them by
+ * and by (see {@link findWaiters}), as it does the leases: a few hundred thousand in one go take it near an election time-out.
+ */
+export function takeOverWaits({ lease, time }: Context, { waits }: Leadership): void {
+  waits.found = { queues: queues(lease)[Symbol.iterator](), from: time.nowMs };
+}
+
+/** Gets to know about `limit` more of the waiters that were found; a queue comes as a whole. Called at each tick. */
+export function findWaiters(context: Context, leadership: Leadership, limit: number): void {
+  const { waits } = leadership;
+  for (let left = limit; waits.found !== undefined && left > 0;) {
+    const next = waits.found.queues.next();
+    if (next.done === true) {
+      waits.found = undefined;
+      return;
+    }
+    const [name, queue] = next.value;
+    for (const waiter of queue) attachmentOf(context, leadership, waiter);
+    waits.unoffered.add(name);
+    left -= queue.length;
   }
 }
 
 /** Holds a call for a waiter, and has it proposed if the domain is free. */
 export function holdCall(context: Context, leadership: Leadership, served: Served, waiter: Waiter): void {
-  const attachment = leadership.waits.attachments.get(waiter.requestId);
-  assert(attachment !== undefined, `waiter ${waiter.requestId} is not known to the leader`);
+  const attachment = attachmentOf(context, leadership, waiter);
   if (attachment.offered === served) attachment.offered = undefined;
   attachment.calls.add(served);
   lookAgain(context, leadership, attachment);
@@ -47,7 +69,7 @@ export function holdCall(context: Context, leadership: Leadership, served: Serve
 
 /** What an entry did to the queues: new waiters are attached, those that left are answered, what came free is offered. */
 export function settleWaits(context: Context, leadership: Leadership, applied: Applied, index: number): void {
-  if (applied.queued !== undefined) attach(context, leadership, applied.queued, true);
+  if (applied.queued !== undefined) attach(context, leadership, applied.queued);
   for (const waiter of applied.left) leave(context, leadership, applied, waiter, index);
   for (const { lease } of applied.ended) endWaitApplied(context, leadership, lease.requestId, index);
   for (const { lease } of applied.ended) offer(context, leadership, nameOf(lease.domain));
@@ -63,8 +85,7 @@ export function holdEnded(context: Context, leadership: Leadership): void {
 /** Answers the calls of a waiter who has left its queue: by a grant, or because it is over. */
 function leave(context: Context, leadership: Leadership, applied: Applied, waiter: Waiter, index: number): void {
   const { requestId } = waiter;
-  const attachment = leadership.waits.attachments.get(requestId);
-  assert(attachment !== undefined, `waiter ${requestId} is not known to the leader`);
+  const attachment = attachmentOf(context, leadership, waiter);
   const lease = applied.granted.find((granted) => granted.requestId === requestId);
   if (lease === undefined) {
     over(context, leadership, attachment, index);

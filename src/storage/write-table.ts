@@ -3,7 +3,7 @@ import { assert } from '../base/assert.js';
 import type { StateSummary } from '../lease/types.js';
 import type { SnapshotMeta } from '../raft/types.js';
 import type { Cut, SnapshotChunk } from '../replica/types.js';
-import { blockKey, metaKey, prefixRange, tableKey } from '../wire/disk.js';
+import { blockKey, metaKey, prefixRange, tableKeys } from '../wire/disk.js';
 import { encodeCutMeta } from '../wire/disk-records.js';
 import { encodeStateRecord, recordKey } from '../wire/state.js';
 import { commit, type DiskState } from './disk-state.js';
@@ -44,13 +44,14 @@ export async function performCut(disk: DiskState, cut: EncodedCut): Promise<bool
     `a cut at ${snapshot.index} overtook the log, which ends at ${last.index} (S2.4)`,
   );
   const operations: Operation[] = [];
+  const keyOf = tableKeys(prefix);
   for (const key of cut.remove) {
     sum.remove(key);
-    operations.push({ type: 'del', key: tableKey(prefix, key) });
+    operations.push({ type: 'del', key: keyOf(key) });
   }
   for (const { key, value } of cut.put) {
     sum.put(key, value);
-    operations.push({ type: 'put', key: tableKey(prefix, key), value });
+    operations.push({ type: 'put', key: keyOf(key), value });
   }
   for (const first of disk.log.compact(Math.min(cut.keepFrom, snapshot.index + 1))) {
     operations.push({ type: 'del', key: blockKey(first) });
@@ -84,10 +85,11 @@ export async function performStage(disk: DiskState, chunk: SnapshotChunk): Promi
   if (staging?.term !== chunk.term || staging.request !== chunk.request || staging.nextSequence !== chunk.sequence) {
     throw new Error(`chunk ${chunk.sequence} of transfer ${chunk.request} does not follow what is staged`);
   }
+  const keyOf = tableKeys(staging.prefix);
   const operations = chunk.records.map((record): Operation => {
     const { key, value } = encodeStateRecord(record);
     staging.sum.put(key, value);
-    return { type: 'put', key: tableKey(staging.prefix, key), value };
+    return { type: 'put', key: keyOf(key), value };
   });
   disk.staging = { ...staging, nextSequence: chunk.sequence + 1, total: chunk.total };
   await commit(disk, operations);

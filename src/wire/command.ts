@@ -169,10 +169,11 @@ function bodyOf(command: Command): Fields {
     case 'expire':
       return {
         term: uint64(command.term, 'term'),
-        leases: command.leases.map((lease) => ({
-          ...keyOf(lease),
-          version: uint64(lease.version, 'version'),
-          detached: lease.detached,
+        leases: command.leases.map(({ domain: ended, token: granted, version, detached }) => ({
+          domain: ended,
+          token: uint64(granted, 'token'),
+          version: uint64(version, 'version'),
+          detached,
         })),
         atUnixMs: uint64(command.atUnixMs, 'atUnixMs'),
       };

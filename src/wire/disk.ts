@@ -56,10 +56,18 @@ export function metaKey(prefix: number): Uint8Array {
 
 /** Key of a record under `prefix`; `key` is the codec's. */
 export function tableKey(prefix: number, key: Uint8Array): Uint8Array {
-  const tail = new Uint8Array(1 + key.length);
-  tail[0] = RECORD_PART;
-  tail.set(key, 1);
-  return numbered(TABLE_TAG, prefix, tail);
+  return tableKeys(prefix)(key);
+}
+
+/** {@link tableKey} of many records under one prefix: what their keys begin with is made once. */
+export function tableKeys(prefix: number): (key: Uint8Array) => Uint8Array {
+  const head = numbered(TABLE_TAG, prefix, Uint8Array.of(RECORD_PART));
+  return (key) => {
+    const out = new Uint8Array(head.length + key.length);
+    out.set(head);
+    out.set(key, head.length);
+    return out;
+  };
 }
 
 /** The records under `prefix`, without its meta record. */

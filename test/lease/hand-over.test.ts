@@ -1,7 +1,7 @@
 /** Hand-over (design 7): whatever frees a domain grants it to the next waiter in the same entry. */
 import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/lease/commands.js';
-import { describeEnd, findRequest, leaseOf, liveCount, queueOf } from '../../src/lease/lookup.js';
+import { describeEnd, findRequest, finishedLease, leaseOf, liveCount, queueOf } from '../../src/lease/lookup.js';
 import type { State } from '../../src/lease/state.js';
 import type { Lease } from '../../src/lease/types.js';
 import {
@@ -172,8 +172,7 @@ describe('an Expire of many leases', () => {
     if (a === undefined || b === undefined) throw new Error('not handed over');
     next(state, release(a));
     next(state, release(b));
-    const of = (lease: Lease): string | undefined =>
-      state.requests.byLease.get(`${lease.token} ${lease.domain}`)?.domain;
+    const of = (lease: Lease): string | undefined => finishedLease(state, lease)?.domain;
     expect([of(a), of(b)]).toEqual(['d/0', 'd/1']);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { BootId, DirectoryId, NodeId } from '../../../src/base/ids.js';
 import type { Revision } from '../../../src/base/revision.js';
+import { createFifo } from '../../../src/lease/fifo.js';
 import type { Lease } from '../../../src/lease/types.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Effect, Event, Loaded } from '../../../src/replica/types.js';
@@ -107,7 +108,7 @@ class Members {
       raft: { commit: this.#applied, log: { anchor: { index: this.#applied, term: 1 }, entries: [] } },
       lease: {
         leases: new Map(this.#leases),
-        requests: { byLease: new Map() },
+        requests: { order: createFifo() },
         limits: { finishedRequests: 100 },
       },
     } as unknown as Context;

@@ -6,6 +6,7 @@
  */
 import type { Call, LeaseRef } from '../../../src/base/api.js';
 import type { Domain, RequestId } from '../../../src/base/ids.js';
+import { from } from '../../../src/lease/fifo.js';
 import type { Lease } from '../../../src/lease/types.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
@@ -206,7 +207,7 @@ export class Takeover implements Observer {
     // What was granted and over within one step is known only as long as it is remembered.
     if (fresh > 2 && fresh * this.#domains.length > limits.finishedRequests) history.grants = undefined;
     if (fresh > 1) {
-      for (const { requestId, domain, token } of requests.byLease.values()) {
+      for (const { requestId, domain, token } of from(requests.order, 0)) {
         if (token !== undefined) history.grants?.set(requestId, { domain, token });
       }
     }

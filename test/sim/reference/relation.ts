@@ -4,27 +4,26 @@
  * must be (`raft-*.ts`, `lease-*.ts`, `leader-clock.ts`), and compares. What chance decides (an election time-out) and
  * what a leader is free to do (when to propose) is read from the member and must lie within bounds.
  */
-import type { Command } from '../../../src/lease/commands.js';
 import type { Context } from '../../../src/replica/state.js';
 import type { Loaded } from '../../../src/replica/types.js';
 import type { Observer, Process, Report, Step } from '../observation.js';
 import { LeaseHistory } from './lease-history.js';
+import type { Decided } from './lease-history.js';
 import { stateOnDisk } from './lease-model.js';
-import type { LeaseModel, Outcome } from './lease-model.js';
 import { Watched } from './watched.js';
 
-/** Told of each entry of each history once, of the state that it made and of what it came to; see `lease-history.ts`. */
-export type Decided = (command: Command | undefined, state: LeaseModel, outcome: Outcome, incarnation: string) => void;
+/** As {@link Decided}, of every history. */
+export type DecidedIn = (...of: [...Parameters<Decided>, incarnation: string]) => void;
 
 /** See the head of the file. Reports the first fault only: what follows from a broken state says nothing. */
 export class Relation implements Observer {
   readonly #report: Report;
-  readonly #decided: Decided;
+  readonly #decided: DecidedIn;
   readonly #running = new Map<number, Watched>();
   readonly #histories = new Map<string, LeaseHistory>();
   #failed = false;
 
-  constructor(report: Report, decided: Decided = () => undefined) {
+  constructor(report: Report, decided: DecidedIn = () => undefined) {
     this.#report = report;
     this.#decided = decided;
   }
@@ -61,6 +60,6 @@ export class Relation implements Observer {
 }
 
 /** The relation as a judge of one run. */
-export function createReference(report: Report, decided: Decided): Observer {
+export function createReference(report: Report, decided: DecidedIn): Observer {
   return new Relation(report, decided);
 }
