@@ -99,5 +99,5 @@ describe.skipIf(!DYNAMODB.isHere)(DYNAMODB.name, () => {
       'write without a lease': 'a table has no condition of its own: whoever may write there can go past the guard',
     },
   };
-  describeConformance(subject, ROUNDS);
+  describeConformance(subject, { rounds: ROUNDS });
 });

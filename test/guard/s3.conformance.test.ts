@@ -110,6 +110,6 @@ describe.each(S3_STORES)('$name', ({ start }) => {
         'write without a lease': 'S3 compares no tokens: whoever may write there can go past the guard',
       },
     };
-    describeConformance(subject, ROUNDS);
+    describeConformance(subject, { rounds: ROUNDS });
   });
 });
