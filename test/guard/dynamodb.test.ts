@@ -208,7 +208,7 @@ describe.skipIf(!DYNAMODB.isHere)(DYNAMODB.name, () => {
 
   it('has a statement for other languages in its documentation, which decides as the guard does', async () => {
     const [, set = '', condition = ''] =
-      /\n```\n(SET #token[^\n]+)\n\n([^`]+)\n```/.exec(readFileSync('src/guard/README.md', 'utf8')) ?? [];
+      /\n```text\n(SET #token[^\n]+)\n\n([^`]+)\n```/.exec(readFileSync('src/guard/README.md', 'utf8')) ?? [];
     const fenceOf = fresh(1_000_000_000_000_000n);
     const advance = async (token: bigint, cluster = 'test', incarnation = INCARNATION): Promise<string> => {
       const values = {
