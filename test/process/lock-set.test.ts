@@ -91,7 +91,10 @@ describe(kind?.name ?? POSTGRES.map(({ name }) => name).join('; '), () => {
 
     it('no element is lost with the guard, which has refused some', async () => {
       let rounds = 0;
-      const [applied, stale] = [async () => Number(await answers('applied')), async () => Number(await answers('stale'))];
+      const [applied, stale] = [
+        async () => Number(await answers('applied')),
+        async () => Number(await answers('stale')),
+      ];
       const left = await play(true, async () => rounds++ >= 3 && (await stale()) > 0 && (await applied()) > FEW);
       expect([left, (await stale()) > 0, (await applied()) > FEW]).toEqual([0, true, true]);
     });
