@@ -64,6 +64,12 @@ describe('the other exports', () => {
     },
   );
 
+  it('guard/grpc loads guards and what they stand on, and the packages that the client loads too', () => {
+    const graph = graphOf('guard/grpc.js');
+    expect(roomsOf(graph)).toEqual(['base', 'guard']);
+    expect(graph.packages.filter((name) => !name.startsWith('node:'))).toEqual(['@grpc/grpc-js', 'protobufjs']);
+  });
+
   it('the SQL for PostgreSQL is a file of the package, under the name that it exports', () => {
     const sql = readFileSync(createRequire(import.meta.url).resolve('fencepost/guard/postgres/fencing.sql'), 'utf8');
     expect(sql).toContain('create schema if not exists fencing');

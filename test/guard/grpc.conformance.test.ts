@@ -1,0 +1,50 @@
+/** The kit over gRPC: every operation is a call of the client to a real server, in front of two stores. */
+import { builtModule } from './killed.js';
+import { startGrpc } from './grpc-service.js';
+import { freshLevelStore, memoryStore } from './served-store.js';
+import { IN_PROCESS_SKIPS, ServiceStore } from './service-store.js';
+import type { Transport } from './service-store.js';
+import { describeConformance } from './suite.js';
+
+/** A service that stops within its guarded work, and the call that it never answers. */
+const CRASH = `
+  import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
+  import { ClassicLevel } from 'classic-level';
+  import { fencedCall, grpcFencing } from '${builtModule('guard/grpc.js')}';
+  import { levelFence } from '${builtModule('guard/leveldb.js')}';
+  const [directory, text, item, value] = process.argv.slice(1);
+  const lease = { ...JSON.parse(text), token: BigInt(JSON.parse(text).token) };
+  const db = new ClassicLevel(directory);
+  await db.open();
+  const guard = levelFence(db);
+  const fencing = grpcFencing({ domains: () => lease.domain });
+  const same = (bytes) => bytes;
+  const Do = {
+    path: '/test.Store/Do', requestStream: false, responseStream: false,
+    requestSerialize: same, requestDeserialize: same, responseSerialize: same, responseDeserialize: same,
+  };
+  const server = new Server();
+  server.addService({ Do }, {
+    Do: fencing.unary((call, leases) => guard.run(leases, async (data) => {
+      data.put(lease.domain + ' ' + item, value);
+      process.stdout.write('checked');
+      await new Promise(() => setInterval(() => {}, 1000));
+    })),
+  });
+  server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
+    const client = new Client('127.0.0.1:' + port, credentials.createInsecure());
+    fencedCall(lease, (metadata, callback) =>
+      client.makeUnaryRequest(Do.path, same, same, Buffer.alloc(0), metadata, callback));
+  });`;
+
+const transport: Transport = { start: startGrpc, crash: CRASH };
+
+describeConformance({
+  name: 'gRPC, in-process',
+  create: () => ServiceStore.create(transport, memoryStore(), true),
+  skips: IN_PROCESS_SKIPS,
+});
+describeConformance({
+  name: 'gRPC, LevelDB',
+  create: async () => ServiceStore.create(transport, await freshLevelStore(), false),
+});
