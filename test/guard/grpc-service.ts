@@ -55,8 +55,8 @@ export async function startGrpc(service: HttpService): Promise<Reached & { reado
     });
   });
   // In between, so that a connection can be cut.
-  const proxy = createServer((socket) => {
-    const behind = connect(port, '127.0.0.1');
+  const proxy = createServer({ noDelay: true }, (socket) => {
+    const behind = connect({ port, host: '127.0.0.1', noDelay: true });
     for (const [one, other] of [
       [socket, behind],
       [behind, socket],
