@@ -53,8 +53,7 @@ export function fencedCall<T>(
         return;
       }
       const earlier = trailers.get(EARLIER_KEY)[0];
-      const earlierIncarnation = typeof earlier === 'string' ? earlier : undefined;
-      resolve({ status: 'applied', value: ended?.value as T, earlierIncarnation });
+      resolve({ status: 'applied', value: ended?.value as T, earlierIncarnation: earlier?.toString() });
     });
   });
 }

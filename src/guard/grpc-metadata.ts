@@ -7,7 +7,8 @@ import type { FencedLease } from './types.js';
 
 /** Metadata of the service's answer to what a guard has applied, in its trailers. */
 export const OUTCOME_KEY = 'fencing-outcome';
-export const EARLIER_KEY = 'fencing-earlier-incarnation';
+/** UTF-8: the fence may have it from a client of another kind, and what was applied must not fail for its characters. */
+export const EARLIER_KEY = 'fencing-earlier-incarnation-bin';
 
 /** What a value may hold: printable ASCII; the comma separates, and blanks around a value are lost on the way. */
 const VALUE = /^(?:[\x21-\x2b\x2d-\x7e](?:[\x20-\x2b\x2d-\x7e]*[\x21-\x2b\x2d-\x7e])?)?$/;

@@ -72,7 +72,8 @@ export function grpcFencing<C extends GrpcCall = GrpcCall>(options: GrpcFencingO
         if (outcome.status !== 'applied') throw refusalError(outcome, leases);
         const trailers = new Metadata();
         trailers.set(OUTCOME_KEY, 'applied');
-        if (outcome.earlierIncarnation !== undefined) trailers.set(EARLIER_KEY, outcome.earlierIncarnation);
+        if (outcome.earlierIncarnation !== undefined)
+          trailers.set(EARLIER_KEY, Buffer.from(outcome.earlierIncarnation));
         return [outcome.value, trailers];
       };
       return (call: C, callback: UnaryCallback<T>): void => {

@@ -109,7 +109,7 @@ export function outcomeFrom(error: GrpcError): Stale | Rejected | Missing | Retr
   const info = infoIn(error.metadata.get(DETAILS)[0]);
   if (info?.domain !== DOMAIN) return undefined;
   const { details: message } = error;
-  const { fence = '', attempts } = info.metadata;
+  const { fence = '', attempts = '' } = info.metadata;
   const rejected = REASONS.find((each) => KINDS[each].reason === info.reason);
   if (rejected !== undefined) return { status: 'rejected', reason: rejected, message };
   switch (info.reason) {
@@ -118,7 +118,9 @@ export function outcomeFrom(error: GrpcError): Stale | Rejected | Missing | Retr
     case KINDS.missing.reason:
       return { status: 'missing' };
     case KINDS.retry.reason:
-      return { status: 'retry', attempts: Number(attempts), cause: message };
+      return /^[0-9]{1,9}$/.test(attempts)
+        ? { status: 'retry', attempts: Number(attempts), cause: message }
+        : undefined;
     default:
       return undefined;
   }

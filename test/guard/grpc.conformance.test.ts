@@ -1,6 +1,7 @@
 /** The kit over gRPC: every operation is a call of the client to a real server, in front of two stores. */
+import { fencedCall } from '../../src/guard/grpc.js';
+import { GrpcCaller, startGrpc } from '../servers/grpc.js';
 import { builtModule } from './killed.js';
-import { startGrpc } from './grpc-service.js';
 import { freshLevelStore, memoryStore } from './served-store.js';
 import { IN_PROCESS_SKIPS, ServiceStore } from './service-store.js';
 import type { Transport } from './service-store.js';
@@ -37,7 +38,21 @@ const CRASH = `
       client.makeUnaryRequest(Do.path, same, same, Buffer.alloc(0), metadata, callback));
   });`;
 
-const transport: Transport = { start: startGrpc, crash: CRASH };
+const transport: Transport = {
+  crash: CRASH,
+  async start(service) {
+    const listening = await startGrpc(service);
+    const caller = new GrpcCaller(listening.url, fencedCall);
+    return {
+      call: (leases, address) => caller.call(leases, address),
+      plainly: (address) => caller.plainly(address),
+      [Symbol.asyncDispose]() {
+        caller.close();
+        return listening[Symbol.asyncDispose]();
+      },
+    };
+  },
+};
 
 describeConformance({
   name: 'gRPC, in-process',

@@ -1,6 +1,8 @@
 /** The worker's side of each kind of resource. */
+import type * as grpc from '../../../src/guard/grpc.js';
 import type * as http from '../../../src/guard/http.js';
 import type { FencedLease } from '../../../src/guard/types.js';
+import { GrpcCaller } from '../../servers/grpc.js';
 import type { Connection, Status, Where } from './resource.js';
 
 /** Connects as {@link Where} says; `guarded` is false where the guard is removed. */
@@ -10,6 +12,8 @@ export function connectTo(where: Where, guarded: boolean): Connection {
       return overHttp(where.url, guarded);
     case 'http':
       return withHeaders(where.url, where.package, guarded);
+    case 'grpc':
+      return withMetadata(where.address, where.package, guarded);
   }
 }
 
@@ -31,7 +35,7 @@ function overHttp(url: string, guarded: boolean): Connection {
   };
 }
 
-/** `http-service-child.ts`. */
+/** `service-child.ts` over HTTP. */
 function withHeaders(url: string, path: string, guarded: boolean): Connection {
   // As above.
   const init = { method: 'POST', headers: { connection: 'close' } };
@@ -40,6 +44,23 @@ function withHeaders(url: string, path: string, guarded: boolean): Connection {
     return (await fencedFetch(lease)(url + address, init)).status;
   };
   const plainly = async (address: string): Promise<string> => (await fetch(url + address, init)).text();
+  return toService(send, plainly, guarded);
+}
+
+/** `service-child.ts` over gRPC. */
+function withMetadata(address: string, path: string, guarded: boolean): Connection {
+  const loaded = import(`${path}/dist/guard/grpc.js`) as Promise<typeof grpc>;
+  const calling = loaded.then(({ fencedCall }) => new GrpcCaller(address, fencedCall));
+  const send = async (lease: FencedLease, text: string): Promise<Status> =>
+    (await (await calling).call(lease, text)).status;
+  return toService(send, async (text) => (await calling).plainly(text), guarded);
+}
+
+function toService(
+  send: (lease: FencedLease, address: string) => Promise<Status>,
+  plainly: (address: string) => Promise<string>,
+  guarded: boolean,
+): Connection {
   return {
     open: (lease) => (guarded ? send(lease, '/open') : Promise.resolve('applied')),
     read: () => plainly('/read'),

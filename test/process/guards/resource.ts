@@ -16,7 +16,9 @@ export interface RunningResource extends AsyncDisposable {
 export type Where =
   | { readonly kind: 'server'; readonly url: string }
   /** `package`: whose client the worker uses. */
-  | { readonly kind: 'http'; readonly url: string; readonly package: string };
+  | { readonly kind: 'http'; readonly url: string; readonly package: string }
+  /** As above. */
+  | { readonly kind: 'grpc'; readonly address: string; readonly package: string };
 
 /** In a worker: its way to the resource, through the guard or with the guard removed. */
 export interface Connection {
