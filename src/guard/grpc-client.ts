@@ -11,8 +11,10 @@ export function fencingInterceptor(leases: FencedLease | readonly FencedLease[])
   return (options, nextCall) =>
     new InterceptingCall(nextCall(options), {
       start(metadata, listener, next) {
-        setFencing(metadata, leases);
-        next(metadata, listener);
+        // The caller may use the same metadata for calls under other leases, or under none.
+        const own = metadata.clone();
+        setFencing(own, leases);
+        next(own, listener);
       },
     });
 }
