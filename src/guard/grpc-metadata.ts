@@ -34,7 +34,7 @@ export function setFencing(metadata: Metadata, leases: FencedLease | readonly Fe
   for (const fact of FACTS) metadata.set(keyOf(fact), given.map((lease) => `${lease[fact]}`).join(','));
 }
 
-/** The part of grpc-js's Metadata that is read here. */
+/** The part of the library's `Metadata` that is read here. */
 export interface IncomingMetadata {
   /** The values of a key, which may each be several, separated by commas. */
   get(key: string): readonly (string | Uint8Array)[];

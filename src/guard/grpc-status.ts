@@ -1,6 +1,7 @@
 /** Refusals as the status of a gRPC call with `google.rpc.ErrorInfo`, and back. */
 import { Metadata, status } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
+import type { IncomingMetadata } from './grpc-metadata.js';
 import type { LeaseMalformed, LeaseRequired } from './presented.js';
 import type { FencedLease, Missing, Rejected, Retry, Stale } from './types.js';
 
@@ -98,7 +99,7 @@ export interface GrpcError {
   /** The message of the status. */
   readonly details: string;
   /** Trailing metadata. */
-  readonly metadata: { get(key: string): readonly (string | Uint8Array)[] };
+  readonly metadata: IncomingMetadata;
 }
 
 /**

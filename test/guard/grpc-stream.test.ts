@@ -56,7 +56,11 @@ function open(metadata: Metadata, leases: readonly FencedLease[] = []) {
     metadata,
     { interceptors },
   );
-  const failure = new Promise<ServiceError>((done) => stream.on('error', (error) => done(error as ServiceError)));
+  const failure = new Promise<ServiceError>((done) =>
+    stream.on('error', (error) => {
+      done(error as ServiceError);
+    }),
+  );
   const ask = (text: string): Promise<string> =>
     new Promise((done) => {
       stream.once('data', (message: Message) => {

@@ -3,21 +3,15 @@ import { fencedCall } from '../../src/guard/grpc.js';
 import { GrpcCaller, startGrpc } from '../servers/grpc.js';
 import { builtModule } from './killed.js';
 import { freshLevelStore, memoryStore } from './served-store.js';
-import { IN_PROCESS_SKIPS, ServiceStore } from './service-store.js';
+import { CRASH_BEGINS, IN_PROCESS_SKIPS, ServiceStore } from './service-store.js';
 import type { Transport } from './service-store.js';
 import { describeConformance } from './suite.js';
 
 /** A service that stops within its guarded work, and the call that it never answers. */
 const CRASH = `
   import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
-  import { ClassicLevel } from 'classic-level';
   import { fencedCall, grpcFencing } from '${builtModule('guard/grpc.js')}';
-  import { levelFence } from '${builtModule('guard/leveldb.js')}';
-  const [directory, text, item, value] = process.argv.slice(1);
-  const lease = { ...JSON.parse(text), token: BigInt(JSON.parse(text).token) };
-  const db = new ClassicLevel(directory);
-  await db.open();
-  const guard = levelFence(db);
+  ${CRASH_BEGINS}
   const fencing = grpcFencing({ domains: () => lease.domain });
   const same = (bytes) => bytes;
   const Do = {

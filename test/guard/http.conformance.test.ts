@@ -5,21 +5,15 @@ import { HTTP } from '../servers/http.js';
 import type { HttpFramework } from '../servers/http.js';
 import { builtModule } from './killed.js';
 import { freshLevelStore, memoryStore } from './served-store.js';
-import { IN_PROCESS_SKIPS, ServiceStore } from './service-store.js';
+import { CRASH_BEGINS, IN_PROCESS_SKIPS, ServiceStore } from './service-store.js';
 import type { Transport } from './service-store.js';
 import { describeConformance } from './suite.js';
 
 /** A service that stops within its guarded work, and the request that it never answers. */
 const CRASH = `
   import { createServer } from 'node:http';
-  import { ClassicLevel } from 'classic-level';
   import { fencedFetch, nodeFencing } from '${builtModule('guard/http.js')}';
-  import { levelFence } from '${builtModule('guard/leveldb.js')}';
-  const [directory, text, item, value] = process.argv.slice(1);
-  const lease = { ...JSON.parse(text), token: BigInt(JSON.parse(text).token) };
-  const db = new ClassicLevel(directory);
-  await db.open();
-  const guard = levelFence(db);
+  ${CRASH_BEGINS}
   const fencing = nodeFencing({ domains: () => lease.domain });
   const server = createServer(async (request, response) => {
     const leases = await fencing.admit(request, response);

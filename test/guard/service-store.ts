@@ -2,7 +2,7 @@
 import type { FencedLease, Outcome } from '../../src/guard/types.js';
 import type { Between, GuardedStore } from '../../src/guard/conformance/index.js';
 import type { HttpService } from '../servers/http.js';
-import { killedInside } from './killed.js';
+import { builtModule, killedInside } from './killed.js';
 import { discard, levelStore } from './served-store.js';
 import type { ServedStore } from './served-store.js';
 
@@ -20,6 +20,16 @@ export interface Transport {
   /** A program for {@link killedInside}: a service on a LevelDB that stops within its guarded work. */
   readonly crash: string;
 }
+
+/** How such a program begins. */
+export const CRASH_BEGINS = `
+  import { ClassicLevel } from 'classic-level';
+  import { levelFence } from '${builtModule('guard/leveldb.js')}';
+  const [directory, text, item, value] = process.argv.slice(1);
+  const lease = { ...JSON.parse(text), token: BigInt(JSON.parse(text).token) };
+  const db = new ClassicLevel(directory);
+  await db.open();
+  const guard = levelFence(db);`;
 
 type Query = Readonly<Record<string, string>>;
 
