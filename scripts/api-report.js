@@ -9,6 +9,7 @@ import { build, root } from './prepare.js';
 const ENTRIES = {
   fencepost: 'client/index',
   'fencepost-guard-conformance': 'guard/conformance/index',
+  'fencepost-guard-grpc': 'guard/grpc',
   'fencepost-guard-http': 'guard/http',
   'fencepost-guard-leveldb': 'guard/leveldb',
   'fencepost-guard-memory': 'guard/memory',

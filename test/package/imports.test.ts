@@ -73,6 +73,12 @@ describe('the other exports', () => {
     expect(graph.packages.filter((name) => !name.startsWith('node:'))).toEqual([]);
   });
 
+  it('guard/grpc loads guards and what they stand on, and the packages that the client loads too', () => {
+    const graph = graphOf('guard/grpc.js');
+    expect(roomsOf(graph)).toEqual(['base', 'guard']);
+    expect(graph.packages.filter((name) => !name.startsWith('node:'))).toEqual(['@grpc/grpc-js', 'protobufjs']);
+  });
+
   it.each([
     ['fencing', 'create schema if not exists fencing'],
     ['outbox', 'create table if not exists fencing.outbox'],

@@ -59,7 +59,8 @@ function urlOf(request: { readonly url?: string | undefined }): URL {
   return new URL(request.url ?? '', 'http://localhost');
 }
 
-function textOf({ value }: Applied<unknown>): string {
+/** What a service answers with. */
+export function textOf({ value }: Applied<unknown>): string {
   return typeof value === 'string' ? value : 'done';
 }
 

@@ -13,6 +13,22 @@ export interface Stage {
   readonly needs?: Need;
 }
 
+/** A service over gRPC and a client of it, without a proto file. */
+const GRPC = `interface Stock { region: string; qty: number }
+const encode = (value: object) => Buffer.from(JSON.stringify(value));
+const decode = (bytes: Buffer) => JSON.parse(bytes.toString());
+const method = (name: string, stream: boolean) => ({
+  path: '/orders.Stock/' + name, requestStream: stream, responseStream: stream,
+  requestSerialize: encode, requestDeserialize: decode, responseSerialize: encode, responseDeserialize: decode,
+});
+const server = new Server();
+async function listening(service: ServiceDefinition) {
+  const plain = ServerCredentials.createInsecure();
+  await new Promise((resolve) => { server.bindAsync('127.0.0.1:PORT', plain, resolve); });
+  return new (makeClientConstructor(service, 'Stock'))('127.0.0.1:PORT', credentials.createInsecure());
+}
+import { credentials, makeClientConstructor, Server, ServerCredentials } from '@grpc/grpc-js';
+import type { ServiceDefinition } from '@grpc/grpc-js';\n`;
 const SKU = "const sku = 'a';\n";
 
 /** One for each block; their order is that of nothing, but the outbox sends what the block before it wrote down. */
@@ -130,6 +146,56 @@ import { fencedFetch, nodeFencing } from 'fencepost/guard/http';
 import { memoryFence } from 'fencepost/guard/memory';\n`,
     show: 'console.log(leases.map(({ domain, token }) => `${domain} ${token}`).join());',
     prints: /^orders\/eu 1796000000000040$/,
+  },
+  {
+    block: 'grpcFencing<ServerUnaryCall',
+    given: `${GRPC}const pool = new pg.Pool();
+const stockService = { begin: method('begin', false), put: method('put', false) };
+import pg from 'pg';
+import { fencedCall } from 'fencepost/guard/grpc';
+import { postgresFence } from 'fencepost/guard/postgres';\n`,
+    show: `const stub = await listening(stockService);
+const stale = { ...lease, token: 1n };
+for (const each of [stale, lease]) {
+  const done = await fencedCall<Stock>(each, (metadata, end) => stub.put({ region: 'eu', qty: 3 }, metadata, end));
+  console.log(done.status, (await pool.query('select qty from stock')).rows[0].qty);
+}`,
+    prints: /^stale 4\napplied 3$/,
+    needs: 'postgres',
+  },
+  {
+    block: 'stub.begin({ region }',
+    given: `${GRPC}const service = { begin: method('begin', false), put: method('put', false) };
+const guard = memoryFence({ region: 'eu', qty: 10 });
+const { unary } = grpcFencing<ServerUnaryCall<Stock, Stock>>({ domains: () => 'orders/eu' });
+server.addService(service, {
+  begin: unary((_, leases) => guard.run(leases, (act) => act((stock) => stock))),
+  put: unary(({ request }, leases) => guard.run(leases, (act) => act((stock) => Object.assign(stock, request)))),
+});
+const stub = await listening(service);
+import type { ServerUnaryCall } from '@grpc/grpc-js';
+import { grpcFencing } from 'fencepost/guard/grpc';
+import { memoryFence } from 'fencepost/guard/memory';\n`,
+    show: 'console.log(JSON.stringify(put));',
+    prints: /^\{"status":"applied","value":\{"region":"eu","qty":9\}\}$/,
+  },
+  {
+    block: 'call.iterator(',
+    given: `${GRPC}const countService = { count: method('count', true) };
+const guard = postgresFence(new pg.Pool());
+import pg from 'pg';
+import { fencingMetadata } from 'fencepost/guard/grpc';
+import { postgresFence } from 'fencepost/guard/postgres';\n`,
+    show: `const metadata = fencingMetadata(lease);
+metadata.set('region', 'eu');
+const stub = await listening(countService);
+const counting = stub.count(metadata);
+counting.write({ region: 'eu', qty: 8 });
+counting.end();
+for await (const { qty } of counting) console.log(qty);
+console.log((await new pg.Pool().query('select qty from stock')).rows[0].qty);`,
+    prints: /^8\n8$/,
+    needs: 'postgres',
   },
   {
     block: 'await enqueue(',

@@ -40,7 +40,7 @@ export class UserProject implements AsyncDisposable {
     const home = await mkdtemp(join(tmpdir(), 'fencepost-user-'));
     await mkdir(join(home, 'node_modules'));
     await symlink(ROOT, join(home, 'node_modules/fencepost'));
-    for (const name of ['level', '@types']) {
+    for (const name of ['level', '@grpc', '@types']) {
       await symlink(join(ROOT, 'node_modules', name), join(home, 'node_modules', name));
     }
     await writeFile(join(home, 'package.json'), JSON.stringify({ type: 'module' }));

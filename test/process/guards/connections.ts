@@ -1,8 +1,10 @@
 /** The worker's side of each kind of resource. */
 import { join } from 'node:path';
+import type * as grpc from '../../../src/guard/grpc.js';
 import type * as http from '../../../src/guard/http.js';
 import type * as redis from '../../../src/guard/redis.js';
 import type { FencedLease } from '../../../src/guard/types.js';
+import { GrpcCaller } from '../../servers/grpc.js';
 import { REDIS_DRIVERS } from '../../servers/redis.js';
 import { toDynamo } from './dynamodb.js';
 import { pastS3Guard, throughS3Guard } from './s3.js';
@@ -15,6 +17,8 @@ export async function connectTo(where: Where, guarded: boolean, path: string): P
       return overHttp(where.url, guarded);
     case 'http':
       return withHeaders(where.url, where.package, guarded);
+    case 'grpc':
+      return withMetadata(where.address, where.package, guarded);
     case 'redis':
       return await toRedis(where.driver, where.port, guarded, path);
     case 's3':
@@ -42,7 +46,7 @@ function overHttp(url: string, guarded: boolean): Connection {
   };
 }
 
-/** `http-service-child.ts`. */
+/** `service-child.ts` over HTTP. */
 function withHeaders(url: string, path: string, guarded: boolean): Connection {
   // As above.
   const init = { method: 'POST', headers: { connection: 'close' } };
@@ -51,6 +55,23 @@ function withHeaders(url: string, path: string, guarded: boolean): Connection {
     return (await fencedFetch(lease)(url + address, init)).status;
   };
   const plainly = async (address: string): Promise<string> => (await fetch(url + address, init)).text();
+  return toService(send, plainly, guarded);
+}
+
+/** `service-child.ts` over gRPC. */
+function withMetadata(address: string, path: string, guarded: boolean): Connection {
+  const loaded = import(`${path}/dist/guard/grpc.js`) as Promise<typeof grpc>;
+  const calling = loaded.then(({ fencedCall }) => new GrpcCaller(address, fencedCall));
+  const send = async (lease: FencedLease, text: string): Promise<Status> =>
+    (await (await calling).call(lease, text)).status;
+  return toService(send, async (text) => (await calling).plainly(text), guarded);
+}
+
+function toService(
+  send: (lease: FencedLease, address: string) => Promise<Status>,
+  plainly: (address: string) => Promise<string>,
+  guarded: boolean,
+): Connection {
   return {
     open: (lease) => (guarded ? send(lease, '/open') : Promise.resolve('applied')),
     read: () => plainly('/read'),

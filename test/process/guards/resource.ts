@@ -18,6 +18,8 @@ export type Where =
   | { readonly kind: 'server'; readonly url: string }
   /** `package`: whose client the worker uses. */
   | { readonly kind: 'http'; readonly url: string; readonly package: string }
+  /** As above. */
+  | { readonly kind: 'grpc'; readonly address: string; readonly package: string }
   | { readonly kind: 'redis'; readonly driver: string; readonly port: number }
   | { readonly kind: 's3'; readonly place: S3Place }
   | { readonly kind: 'dynamodb'; readonly url: string };

@@ -1,5 +1,5 @@
 /**
- * A service over HTTP in front of a store that it owns.
+ * A service in front of a store that it owns, over HTTP or gRPC.
  *
  *     POST /open
  *     POST /write?value=…
@@ -7,13 +7,15 @@
  *     POST /read
  */
 import type { Outcome } from '../../../src/guard/types.js';
+import { startGrpc } from '../../servers/grpc.js';
 import { HTTP } from '../../servers/http.js';
 import { orderOf } from '../chaos/orders.js';
 import { STORES } from './stores.js';
 import type { StoreKind } from './stores.js';
 
 /** What the service is started with. */
-export interface HttpServiceOrder {
+export interface ServiceOrder {
+  /** `gRPC`, or one of those for HTTP. */
   readonly framework: string;
   readonly kind: StoreKind;
   /** The package whose guard it uses. */
@@ -23,13 +25,13 @@ export interface HttpServiceOrder {
   readonly domain: string;
 }
 
-const order = orderOf() as HttpServiceOrder;
+const order = orderOf() as ServiceOrder;
 // An orphan must not outlive its test.
 process.on('disconnect', () => process.exit());
 
 const store = await STORES[order.kind](order.package, order.directory);
-const framework = HTTP.find(({ name }) => name === order.framework);
-const service = await framework?.start?.({
+const start = order.framework === 'gRPC' ? startGrpc : HTTP.find(({ name }) => name === order.framework)?.start;
+const service = await start?.({
   domains: ({ pathname }) => (pathname === '/open' || pathname === '/write' ? [order.domain] : []),
   async handle({ pathname, searchParams }, [lease]): Promise<Outcome<unknown>> {
     const value = searchParams.get('value') ?? '';
