@@ -1,10 +1,11 @@
 import type { Input } from '../input.js';
 import { postgres } from './postgres.js';
+import { redis } from './redis.js';
 import { sqlite } from './sqlite.js';
 import type { FenceStore, ResourceKind, Surroundings } from './store.js';
 
 /** A kind more is a file more, and a word here. */
-const KINDS: readonly ResourceKind[] = [postgres, sqlite];
+const KINDS: readonly ResourceKind[] = [postgres, sqlite, redis];
 
 /** How the addresses look, for `--help` and for faults. */
 export const ADDRESS_FORMS = KINDS.map(({ form }) => form).join(', ');
