@@ -4,12 +4,21 @@ import { scriptOf } from './redis-client.js';
 import type { RedisArgument, Script } from './redis-client.js';
 
 /** Of the keys that the fences lie under: a hash each, `fencepost:fence:{domain}`. */
-const PREFIX = 'fencepost:fence:';
+export const PREFIX = 'fencepost:fence:';
 
 /** The key of a fence. By the braces Redis Cluster keeps it where keys with `{domain}` in them are. */
 export function fenceKey(domain: string): string {
   return `${PREFIX}{${domain}}`;
 }
+
+/** Lua: what is wrong with the fields of a fence and its time to live, as the guard did not write it; nil when nothing is. */
+export const FAULT = `local function fault(stored, ttl)
+  if stored.err then return stored.err end
+  if not (stored[1] and stored[2] and stored[3]) then return 'token, issuer or incarnation is not there' end
+  if not string.find(stored[1], '^[1-9]%d*$') or #stored[1] > 19 then return 'its token is ' .. stored[1] end
+  if ttl ~= -1 then return 'it has a time to live' end
+end
+`;
 
 /**
  * `#!lua`: from Redis 7 on the server looks before it begins, so that nothing is half done, whether it may write at all (a
@@ -30,13 +39,7 @@ local function halves(token)
   local padded = string.rep('0', 20 - #token) .. token
   return tonumber(string.sub(padded, 1, 10)), tonumber(string.sub(padded, 11))
 end
-local function fault(stored, ttl)
-  if stored.err then return stored.err end
-  if not (stored[1] and stored[2] and stored[3]) then return 'token, issuer or incarnation is not there' end
-  if not string.find(stored[1], '^[1-9]%d*$') or #stored[1] > 19 then return 'its token is ' .. stored[1] end
-  if ttl ~= -1 then return 'it has a time to live' end
-end
-local raised, earlier = {}, {}
+${FAULT}local raised, earlier = {}, {}
 for i = 1, count do
   local token, issuer, incarnation = ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2]
   local ttl = redis.call('PTTL', KEYS[i])

@@ -76,12 +76,20 @@ describe('usage', () => {
     ['fence show a b --at sqlite:x', ['nothing is expected at "b"']],
     [
       'fence show --at oracle:x',
-      ['--at must be one of postgres://USER@HOST:PORT/DATABASE, sqlite:FILE, not the scheme oracle'],
+      [
+        '--at must be one of postgres://USER@HOST:PORT/DATABASE, sqlite:FILE, redis://HOST:PORT/DATABASE, mysql://USER@HOST:PORT/DATABASE, not the scheme oracle',
+      ],
     ],
     ['fence doctor --at x.db', ['not an address without a scheme']],
     ['fence doctor --at sqlite:', ['--at names no file']],
     ['fence doctor --at sqlite://x', ['--at names a host']],
     ['fence doctor --at postgres://a:b:c@d:e', ['--at is no URL']],
+    ['fence doctor --at redis://a:b:c@d:e', ['--at is no URL']],
+    ['fence doctor --at redis:orders', ['--at names no host']],
+    ['fence doctor --at mysql://a:b:c@d:e/f', ['--at is no URL']],
+    ['fence doctor --at mariadb:orders', ['--at names no host']],
+    ['fence doctor --at mysql://root@a/', ['--at names no database']],
+    ['fence doctor --at redis://a/orders', ['--at names a database that is no number']],
     [
       'fence reset --at sqlite:x --print --endpoints a:1',
       [

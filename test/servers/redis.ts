@@ -201,6 +201,7 @@ export class RedisServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-    await rm(this.#home, { recursive: true, force: true });
+    // A child that it had forked for its file may write for a moment longer.
+    await rm(this.#home, { recursive: true, force: true, maxRetries: 10 });
   }
 }

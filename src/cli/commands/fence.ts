@@ -40,14 +40,14 @@ export const spec: CommandSpec = {
         : option,
     ),
   ],
-  notes: `migrate: makes the schema of the fences, or brings it up to date; as often as you like.
+  notes: `migrate: makes the schema of the fences, or brings it up to date; as often as you like. Redis needs none.
 show: the fences, and what mode observe counted. A token is a count of microseconds: its date is when it was granted.
 reset: sets a fence that stands, up or down, for the one case that somebody presented a token which no cluster granted.
   The token has to be that of the lease that was granted last; after an older one stale holders pass.
 doctor: what lets a stale write pass or keeps a successor out, and the floor for a cluster that is formed anew.
 
-The driver is yours: the package pg or better-sqlite3 of the project in the current folder. Keep passwords out of the
-command line: pg reads PGPASSWORD and ~/.pgpass.`,
+The driver is yours: the package pg, better-sqlite3, mysql2, or ioredis or redis, of the project in the current folder. Keep
+passwords out of the command line where you can: pg reads PGPASSWORD and ~/.pgpass.`,
   exitCodes:
     'Exit codes: 0 done, and doctor found nothing; 1 the domain has no fence, or doctor found something; 2 wrong usage;\n3 the resource or the cluster did not answer or refused, or the driver is not there.',
   async run(input, io) {

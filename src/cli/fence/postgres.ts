@@ -13,7 +13,7 @@ import type {
   Finding,
   Observation,
   ResetRequest,
-  ResourceKind,
+  SchemaKind,
   StoredFence,
   Surroundings,
 } from './store.js';
@@ -27,7 +27,7 @@ const PAGE = 1_000;
 const SELECT = `select f.domain, f.token::text as token, f.issuer, f.incarnation, ${iso('f.raised_at')} as raised_at from fencing.fence f`;
 
 /** See the file's head. */
-export const postgres: ResourceKind = {
+export const postgres: SchemaKind = {
   schemes: ['postgres', 'postgresql'],
   form: 'postgres://USER@HOST:PORT/DATABASE',
   migration: () => {

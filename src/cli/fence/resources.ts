@@ -1,10 +1,12 @@
 import type { Input } from '../input.js';
+import { mysql } from './mysql.js';
 import { postgres } from './postgres.js';
+import { redis } from './redis.js';
 import { sqlite } from './sqlite.js';
 import type { FenceStore, ResourceKind, Surroundings } from './store.js';
 
 /** A kind more is a file more, and a word here. */
-const KINDS: readonly ResourceKind[] = [postgres, sqlite];
+const KINDS: readonly ResourceKind[] = [postgres, sqlite, redis, mysql];
 
 /** How the addresses look, for `--help` and for faults. */
 export const ADDRESS_FORMS = KINDS.map(({ form }) => form).join(', ');

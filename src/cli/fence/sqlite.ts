@@ -3,7 +3,7 @@ import { FENCE_TABLE } from '../../guard/sqlite-file.js';
 import { loadDriver, unusable } from './driver.js';
 import { fault, note } from './findings.js';
 import { codeOf, ResourceError, textOf } from './resource-error.js';
-import type { Diagnosis, FenceStore, Finding, ResetRequest, ResourceKind, StoredFence, Surroundings } from './store.js';
+import type { Diagnosis, FenceStore, Finding, ResetRequest, SchemaKind, StoredFence, Surroundings } from './store.js';
 
 const DRIVER = 'better-sqlite3';
 /** There is one shape of the table so far; the guard makes it too. */
@@ -36,7 +36,7 @@ interface Database {
 type Constructor = new (file: string, options: { readonly fileMustExist: true; readonly timeout: number }) => Database;
 
 /** See the file's head. */
-export const sqlite: ResourceKind = {
+export const sqlite: SchemaKind = {
   schemes: ['sqlite'],
   form: 'sqlite:FILE',
   migration: () => ({ version: VERSION, sql: `${FENCE_TABLE};\n${HISTORY_TABLE};\n` }),

@@ -65,7 +65,10 @@ export interface ResetRequest {
 export interface FenceStore {
   /** Kind and version of the server, for people. */
   readonly name: string;
-  /** Brings the schema to the shipped version, whole or not at all; as often as one likes. Gives the version before. */
+  /**
+   * Brings the schema to the shipped version; as often as one likes. Gives the version before, undefined when there was none.
+   * Does nothing where the kind has no schema.
+   */
   migrate(): Promise<number | undefined>;
   /** All fences, by domain. */
   fences(): AsyncIterable<StoredFence>;
@@ -87,16 +90,27 @@ export interface Surroundings {
   readonly timeoutMs: number;
 }
 
+/** What makes the schema of the fences. */
+export interface Migration {
+  readonly version: number;
+  readonly sql: string;
+}
+
 /** A kind of resource. */
 export interface ResourceKind {
   /** Of its addresses, without the colon. */
   readonly schemes: readonly string[];
   /** How an address looks, for people. */
   readonly form: string;
-  /** What `migrate` applies. */
-  migration(): { readonly version: number; readonly sql: string };
+  /** What `migrate` applies; undefined where a resource needs no schema. */
+  migration(): Migration | undefined;
   /** What is wrong with an address of one of the schemes, undefined when nothing is. */
   addressFault(address: string): string | undefined;
   /** Rejects with a `ResourceError`. */
   open(address: string, surroundings: Surroundings): Promise<FenceStore>;
+}
+
+/** A kind of resource whose fences need a schema. */
+export interface SchemaKind extends ResourceKind {
+  migration(): Migration;
 }

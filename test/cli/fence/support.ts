@@ -9,8 +9,8 @@ import type { Replies, Run } from '../kit.js';
 export const FOLDER = resolve('test/servers');
 
 /** Runs `fencepost fence …`. */
-export function fence(line: string, replies?: Replies): Promise<Run> {
-  return run(`fence ${line}`, replies, { folder: FOLDER });
+export function fence(line: string, replies?: Replies, folder = FOLDER): Promise<Run> {
+  return run(`fence ${line}`, replies, { folder });
 }
 
 export function addressOf({ connection }: PostgresServer): string {
@@ -26,8 +26,8 @@ interface Report {
 }
 
 /** Runs doctor, and gives what it found as `code subject`, sorted. */
-export async function doctor(at: string, more = '', replies?: Replies) {
-  const { code, out, err } = await fence(`doctor --json --at ${at} ${more}`, replies);
+export async function doctor(at: string, more = '', replies?: Replies, folder = FOLDER) {
+  const { code, out, err } = await fence(`doctor --json --at ${at} ${more}`, replies, folder);
   const report = JSON.parse(out === '' ? JSON.stringify({ findings: [], err }) : out) as Report;
   const named = (weight: Finding['weight']): string[] =>
     report.findings
