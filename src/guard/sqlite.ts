@@ -11,7 +11,7 @@
  */
 import { admitAll, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
-import { checkDurability, FENCE_TABLE, isBusy } from './sqlite-file.js';
+import { FENCE_TABLE, fenceIn, isBusy, keepDurable } from './sqlite-file.js';
 import type { SqliteDatabase } from './sqlite-file.js';
 import type { Applied, FencedLease, Rejected, Retry, Stale } from './types.js';
 
@@ -81,7 +81,7 @@ export interface SqliteFence<D> {
  * set.
  */
 export function sqliteFence<D extends SqliteDatabase>(db: D): SqliteFence<D> {
-  checkDurability(db);
+  keepDurable(db);
   db.exec(FENCE_TABLE);
   // As text both ways: drivers make a double of an integer unless they are told otherwise.
   const select = db.prepare(
@@ -94,11 +94,7 @@ export function sqliteFence<D extends SqliteDatabase>(db: D): SqliteFence<D> {
   );
   const update = db.prepare('update fencepost_fence set issuer = ? where domain = ?');
 
-  const read = (domain: string): Fence | undefined => {
-    const row = select.get(domain) as Record<'token' | 'issuer' | 'incarnation', string> | undefined;
-    if (row === undefined) return undefined;
-    return { token: BigInt(row.token), issuer: row.issuer, incarnation: row.incarnation };
-  };
+  const read = (domain: string): Fence | undefined => fenceIn(domain, select.get(domain));
   const store = (domain: string, { token, issuer, incarnation }: Fence): void => {
     upsert.run(domain, token.toString(), issuer, incarnation);
   };

@@ -163,6 +163,39 @@ describe.each(SQLITE)('$name', ({ open }) => {
       expect(() => sqliteFence({ exec: (sql: string) => db.exec(sql), prepare })).toThrow('journal_mode is off');
     });
 
+    it('keeps its commits when somebody switches the file to a write-ahead log later', () => {
+      db.exec('pragma journal_mode = delete');
+      // As a program opens it that sets nothing: FULL, which some drivers lower with a write-ahead log.
+      const bare = open?.(file);
+      if (bare === undefined) throw new Error('no driver');
+      others.push(bare);
+      const guard = sqliteFence(bare);
+      db.exec('pragma journal_mode = wal');
+      expect(guard.open(lease(5)).status).toBe('applied');
+      expect(bare.prepare('pragma synchronous').get()).toEqual({ synchronous: 2 });
+    });
+
+    it.each([
+      ['an empty token', "''", 'token is no integer from 1 to 2^63 - 1'],
+      ['a token of 0', '0', 'token is no integer'],
+      ['a token that was a double', '1.7e15', 'token is no integer'],
+      ['a token that is missing', 'null', 'token is no integer'],
+      ['no issuer', "5, ''", 'issuer is no text'],
+      ['no incarnation', "5, 'fencepost:prod', null", 'incarnation is no text'],
+    ])('refuses a row that is no fence, and leaves it alone: %s', (_, values, message) => {
+      // A table that a person made, without the types.
+      db.exec('drop table fencepost_fence');
+      db.exec('create table fencepost_fence (domain text primary key, token, issuer, incarnation)');
+      const columns = ['domain', 'token', 'issuer', 'incarnation'].slice(0, values.split(',').length + 1).join();
+      db.exec(`insert into fencepost_fence (${columns}) values ('orders/eu', ${values})`);
+      const row = () => db.prepare('select * from fencepost_fence').get();
+      const before = row();
+      const guard = sqliteFence(db);
+      expect(() => guard.run(lease(5), () => undefined)).toThrow(message);
+      expect(() => guard.fence('orders/eu')).toThrow('the row orders/eu of fencepost_fence is no fence');
+      expect(row()).toEqual(before);
+    });
+
     it('does not ask that of a database in memory', () => {
       const memory = open?.(':memory:');
       if (memory === undefined) throw new Error('no driver');
