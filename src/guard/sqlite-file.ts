@@ -1,5 +1,5 @@
 /** What the SQLite guard asks of a driver, and of how its file is kept; and its fences as rows. */
-import { MAX_TOKEN } from './fence.js';
+import { isToken } from './fence.js';
 import type { Fence } from './fence.js';
 
 /** A prepared statement. */
@@ -54,8 +54,7 @@ export function fenceIn(domain: string, row: unknown): Fence | undefined {
   if (row === undefined || row === null) return undefined;
   const { token, issuer, incarnation } = row as Readonly<Record<keyof Fence, unknown>>;
   const faults: string[] = [];
-  const isToken = typeof token === 'string' && /^[1-9][0-9]{0,18}$/.test(token) && BigInt(token) <= MAX_TOKEN;
-  if (!isToken) faults.push('token is no integer from 1 to 2^63 - 1');
+  if (!isToken(token)) faults.push('token is no integer from 1 to 2^63 - 1');
   if (typeof issuer !== 'string' || issuer === '') faults.push('issuer is no text');
   if (typeof incarnation !== 'string') faults.push('incarnation is no text');
   if (faults.length === 0) {
