@@ -69,9 +69,9 @@ export function fieldsOf(headers: IncomingFields): Record<Fact, Field> {
   };
 }
 
-/** One printable text as a structured-field string. */
+/** A text as a structured-field string; a character that none may hold becomes a question mark. */
 export function fieldString(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }
 
 /** The members of a list of strings, one at least; undefined when it is none. Linear in the length of the text. */

@@ -58,6 +58,9 @@ export interface SqliteFence<D> {
    * `work` is not called. When `work` throws, or returns a promise, everything is rolled back, and `run` throws. Throws
    * also when the connection is within a transaction already. An operation on several domains takes a lease of each: all
    * fences are checked and raised, or none.
+   *
+   * Some failures end the transaction themselves: a full disk, `insert or rollback`. Work that catches one and goes on is
+   * not guarded any more, and what it writes then stays: `run` throws, too late. Let them pass.
    */
   run<T>(lease: FencedLease | readonly FencedLease[], work: SqliteWork<D, T>): SqliteOutcome<T>;
   /** The fence of a domain, undefined when nobody has written under it. For operators. */

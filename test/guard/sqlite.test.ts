@@ -125,6 +125,20 @@ describe.each(SQLITE)('$name', ({ open }) => {
       expect(put(lease(5), '2').status).toBe('applied');
     });
 
+    it('throws when the work has caught a failure that ended the transaction, and raises nothing', () => {
+      put(lease(5), '1');
+      const work = (): unknown =>
+        fence.run(lease(6), (tx) => {
+          try {
+            tx.exec("insert or rollback into stock values ('pen', '2')");
+          } catch {
+            // As work should not.
+          }
+        });
+      expect(work).toThrow('no transaction is active');
+      expect(fence.fence('orders/eu')?.token).toBe(5n);
+    });
+
     it('takes no work that goes on later', () => {
       const later = () => Promise.reject(new Error('nobody hears this'));
       expect(() => fence.run(lease(5), later)).toThrow('must be synchronous');
