@@ -1,5 +1,5 @@
 /** The fences of the DynamoDB guard as items of a table, and the actions of a transaction that compare and raise them. */
-import { fenceOf } from './fence.js';
+import { fenceOf, isToken } from './fence.js';
 import type { Fence } from './fence.js';
 import type { FencedLease } from './types.js';
 
@@ -39,7 +39,6 @@ export interface DynamoWrite {
 /** Some of these are reserved words in DynamoDB. */
 const NAMES = { '#token': 'token', '#issuer': 'issuer', '#incarnation': 'incarnation' };
 const STANDS = '#token = :token and #issuer = :issuer and #incarnation = :incarnation';
-const MAX_TOKEN = 2n ** 63n - 1n;
 
 /** An attribute as DynamoDB has it; numbers are text, so all their digits are there. */
 type Attribute = { readonly S: string } | { readonly N: string };
@@ -52,8 +51,9 @@ function attributesOf({ token, issuer, incarnation }: Fence): Record<string, Att
 function conditionOf(fence: Fence | undefined): object {
   const common = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD', ExpressionAttributeNames: NAMES };
   if (fence === undefined) {
-    const names = { '#token': NAMES['#token'] };
-    return { ...common, ConditionExpression: 'attribute_not_exists(#token)', ExpressionAttributeNames: names };
+    // The key: an item without a token is a damaged fence, and nothing to write over.
+    const names = { '#domain': 'domain' };
+    return { ...common, ConditionExpression: 'attribute_not_exists(#domain)', ExpressionAttributeNames: names };
   }
   const values = Object.entries(attributesOf(fence)).map(([name, value]) => [`:${name}`, value] as const);
   return { ...common, ConditionExpression: STANDS, ExpressionAttributeValues: Object.fromEntries(values) };
@@ -78,8 +78,7 @@ export function fenceIn(table: string, domain: string, item: unknown): Fence | u
   const { token, issuer, incarnation } = fields;
   const faults: string[] = [];
   const digits = token?.N;
-  const isToken = typeof digits === 'string' && /^[1-9][0-9]{0,18}$/.test(digits) && BigInt(digits) <= MAX_TOKEN;
-  if (!isToken) faults.push('token is no number from 1 to 2^63 - 1');
+  if (!isToken(digits)) faults.push('token is no number from 1 to 2^63 - 1');
   if (typeof issuer?.S !== 'string' || issuer.S === '') faults.push('issuer is no text');
   if (typeof incarnation?.S !== 'string') faults.push('incarnation is no text');
   if (faults.length === 0) {

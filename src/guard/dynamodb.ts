@@ -3,10 +3,10 @@
  * checks that the fence stands where the guard believes, raises it where it has to, and carries out the writes. No item that
  * a TTL or a delete takes away has a fence in it.
  *
- * Not protected: writes past the guard, `BatchWriteItem` among them; reads; global tables, where the last writer wins across regions and a fence holds in its own
- * region only (strong consistency across regions has no transactions); a table that is restored, whose fences are
- * lower; two processes under one token, which nothing orders. A transaction is one request, so nobody waits for a holder
- * that stands still, and there is no limit of time.
+ * Not protected: writes past the guard, `BatchWriteItem` among them; reads; global tables, where the last writer wins across
+ * regions and a fence holds in its own region only (those with strong consistency across regions refuse transactions, so
+ * everything here throws); a table that is restored, whose fences are lower; two processes under one token, which nothing
+ * orders. A transaction is one request, so nobody waits for a holder that stands still, and there is no limit of time.
  *
  * @packageDocumentation
  */
@@ -110,7 +110,10 @@ export function dynamoFence<W extends DynamoWrite>(
       const isConflict = reasons?.some(({ Code: code }) => code === 'TransactionConflict') ?? false;
       const fences = actions.map((_, at) => (failed[at] === true ? { item: reasons?.[at]?.Item } : undefined));
       if (!failed.includes(true) && !isConflict) throw error;
-      return { fences, isConflict, cause: error };
+      const isJudged = actions.every((_, at) =>
+        ['None', 'ConditionalCheckFailed'].includes(reasons?.[at]?.Code ?? 'None'),
+      );
+      return { fences, isConflict, isJudged, cause: error };
     }
   };
 
@@ -139,13 +142,16 @@ export function dynamoFence<W extends DynamoWrite>(
       });
       const refused = await transact(actions, writes);
       if (refused === undefined) return applied;
-      const { fences, isConflict, cause } = refused;
+      const { fences, isConflict, isJudged, cause } = refused;
       for (const [at, { domain }] of leases.entries()) {
         const now = fences[at];
         if (now !== undefined) seen.set(domain, fenceIn(table, domain, now.item));
       }
       const isMoved = fences.some((now) => now !== undefined);
-      return isMoved || isConflict ? { status: 'again', cause, last: false } : { status: 'missing' };
+      if (isMoved || isConflict) return { status: 'again', cause, last: false };
+      // It was throttled, say: then nobody has looked at the fence.
+      if (!isJudged) throw cause;
+      return { status: 'missing' };
     };
 
     const first = await attempt();
@@ -182,6 +188,11 @@ export function dynamoFence<W extends DynamoWrite>(
   };
 }
 
+/** Of a table that is given by its name or its ARN. */
+function nameIn(table: string): string {
+  return table.slice(table.lastIndexOf('/') + 1);
+}
+
 /** What the work returned, and what it wants to have written. */
 async function gathered<W extends DynamoWrite, T>(
   table: string,
@@ -192,8 +203,8 @@ async function gathered<W extends DynamoWrite, T>(
   const write = (action: W): void => {
     if (!isOpen) throw new Error('the work of this run is over: nothing is added to it any more');
     const { ConditionCheck: check, Put: put, Update: update, Delete: remove } = action;
-    const [name = ''] = [check, put, update, remove].flatMap((each) => each?.TableName ?? []);
-    if (name === table || name.endsWith(`:table/${table}`)) {
+    const names = [check, put, update, remove].flatMap((each) => each?.TableName ?? []);
+    if (names.some((name) => nameIn(name) === nameIn(table))) {
       throw new TypeError(`${table} is the table of the fences: only the guard writes to it`);
     }
     writes.push(action);

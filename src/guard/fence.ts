@@ -29,6 +29,11 @@ export const MAX_TOKEN = 2n ** 63n - 1n;
  */
 export const MAX_JUMP = 631_152_000_000_000n;
 
+/** Whether a stored text is a token: decimal, without leading zeros. */
+export function isToken(text: unknown): text is string {
+  return typeof text === 'string' && /^[1-9][0-9]{0,18}$/.test(text) && BigInt(text) <= MAX_TOKEN;
+}
+
 /** The issuer of a cluster's tokens. The name, never the incarnation: a restore must not lock every resource (S8). */
 export function issuerOf(cluster: string): string {
   return `fencepost:${cluster}`;

@@ -25,6 +25,8 @@ export type IncomingFields = Readonly<Record<string, string | readonly string[] 
 const PRINTABLE = /^[\x20-\x7e]*$/;
 const STRING = /"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"/y;
 const COMMA = /[ \t]*,[ \t]*/y;
+/** Around a list. */
+const SPACES = / */y;
 
 /**
  * The header fields of a request under these leases, for any HTTP client. Throws a TypeError, with every fault, when one is no
@@ -67,24 +69,22 @@ export function fieldsOf(headers: IncomingFields): Record<Fact, Field> {
   };
 }
 
-/** One printable text as a structured-field string. */
+/** A text as a structured-field string; a character that none may hold becomes a question mark. */
 export function fieldString(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }
 
 /** The members of a list of strings, one at least; undefined when it is none. Linear in the length of the text. */
 export function stringsOf(text: string): readonly string[] | undefined {
-  const list = text.replace(/^ +| +$/g, '');
   const values: string[] = [];
-  let at = 0;
+  let at = matchAt(SPACES, text, 0)?.[0].length ?? 0;
   for (;;) {
-    const member = matchAt(STRING, list, at);
+    const member = matchAt(STRING, text, at);
     if (member?.[1] === undefined) return undefined;
     values.push(member[1].replace(/\\(["\\])/g, '$1'));
     at += member[0].length;
-    if (at === list.length) return values;
-    const comma = matchAt(COMMA, list, at);
-    if (comma === null) return undefined;
+    const comma = matchAt(COMMA, text, at);
+    if (comma === null) return at + (matchAt(SPACES, text, at)?.[0].length ?? 0) === text.length ? values : undefined;
     at += comma[0].length;
   }
 }

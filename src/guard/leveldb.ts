@@ -154,11 +154,10 @@ export function levelFence<K, V>(db: LevelDatabase<K, V>, options: WorkTimeOptio
 
   return {
     run,
-    async open(lease) {
-      const raised = await run(lease, () => undefined);
-      if (raised.status !== 'applied') return raised;
-      const { domain, token, cluster, incarnation } = lease;
+    async open({ domain, token, cluster, incarnation }) {
       const opened = { domain, token, cluster, incarnation };
+      const raised = await run(opened, () => undefined);
+      if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };
     },
     fence: (domain) => mutex.run(() => read(domain)),

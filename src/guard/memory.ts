@@ -135,11 +135,10 @@ export function memoryFence<R extends object>(resource: R, options: WorkTimeOpti
 
   return {
     run,
-    async open(lease) {
-      const raised = await run(lease, () => undefined);
-      if (raised.status !== 'applied') return raised;
-      const { domain, token, cluster, incarnation } = lease;
+    async open({ domain, token, cluster, incarnation }) {
       const opened = { domain, token, cluster, incarnation };
+      const raised = await run(opened, () => undefined);
+      if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };
     },
     fence: (domain) => known.get(domain)?.fence,

@@ -1,6 +1,6 @@
 /** The leases that a request over a network presents: whether they can be read, and whether they are those that it needs. */
 import { leasedDomainFault } from '../base/domain.js';
-import { admitAll, issuerOf, leasesOf, MAX_TOKEN } from './fence.js';
+import { admitAll, issuerOf, isToken, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import type { FencedLease, Rejected, Stale } from './types.js';
 
@@ -53,14 +53,9 @@ export interface Verdict {
   readonly refusal: RequestRefusal | undefined;
 }
 
-const TOKEN = /^[1-9][0-9]{0,18}$/;
-
 const FAULT_OF: Record<Fact, (text: string) => string | undefined> = {
   domain: leasedDomainFault,
-  token: (text) =>
-    TOKEN.test(text) && BigInt(text) <= MAX_TOKEN
-      ? undefined
-      : 'must be a decimal from 1 to 2^63 - 1, without leading zeros',
+  token: (text) => (isToken(text) ? undefined : 'must be a decimal from 1 to 2^63 - 1, without leading zeros'),
   cluster: (text) => (text === '' ? 'must be the name of the cluster' : undefined),
   incarnation: () => undefined,
 };

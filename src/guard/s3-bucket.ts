@@ -199,9 +199,11 @@ function isWholeSince(found: Version | undefined, base: Version | undefined): bo
   return last === undefined ? writes.length < KEPT_WRITES : writes.includes(last);
 }
 
+/** What to throw. A refusal says that nothing was done, if it is of the first copy: nobody knows what became of copies before it. */
 function unsettled(domain: string, cause: unknown): unknown {
-  const status = statusOf(cause);
-  if (status !== undefined && status >= 400 && status < 500 && ![404, 408, 409, 412].includes(status)) return cause;
+  const { httpStatusCode: status, attempts = 1 } = answerOf(cause);
+  const isRefusal = status !== undefined && status >= 400 && status < 500 && ![404, 408, 409, 412].includes(status);
+  if (isRefusal && attempts === 1) return cause;
   return new Error(
     `what became of a replacement of the manifest of ${domain} is not known: read it before you do anything again`,
     { cause },
@@ -210,6 +212,11 @@ function unsettled(domain: string, cause: unknown): unknown {
 
 /** The status of the answer of HTTP, undefined when there was none. */
 function statusOf(error: unknown): number | undefined {
-  if (typeof error !== 'object' || error === null || !('$metadata' in error)) return undefined;
-  return (error.$metadata as { readonly httpStatusCode?: number } | undefined)?.httpStatusCode;
+  return answerOf(error).httpStatusCode;
+}
+
+/** What the client says of the answer, and how often it sent the request. */
+function answerOf(error: unknown): { readonly httpStatusCode?: number; readonly attempts?: number } {
+  if (typeof error !== 'object' || error === null || !('$metadata' in error)) return {};
+  return error.$metadata ?? {};
 }

@@ -1,5 +1,6 @@
 /** What the S3 guard keeps of a domain in one object: its fence, and where its data lie. */
 import { leasedDomainFault } from '../base/domain.js';
+import { isToken } from './fence.js';
 import type { Fence } from './fence.js';
 
 /** The one object of a domain that is ever replaced. */
@@ -15,7 +16,6 @@ export interface Manifest {
 export const KEPT_WRITES = 16;
 
 const FORMAT = 1;
-const MAX_TOKEN = 2n ** 63n - 1n;
 
 /** The bytes of a manifest. No two are alike, because of their write ids, so no ETag ever comes back. */
 export function encodeManifest(domain: string, { fence, writes, objects }: Manifest): Uint8Array {
@@ -70,10 +70,6 @@ export function folderOf(prefix: string, domain: string): string {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-function isToken(value: unknown): boolean {
-  return isText(value) && /^[1-9][0-9]{0,18}$/.test(value) && BigInt(value) <= MAX_TOKEN;
 }
 
 function isList<T>(value: unknown, isOne: (each: unknown) => each is T): value is readonly T[] {

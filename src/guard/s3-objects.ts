@@ -10,7 +10,10 @@ export interface FencedObjects {
   names(): readonly string[];
   /** An object, undefined when there is none; what this run has put, as well. */
   get(name: string): Promise<Uint8Array | undefined>;
-  /** Uploads an object, under a key of its own; it gets this name, any text, when the run is applied. */
+  /**
+   * Uploads an object, under a key of its own; it gets this name, any text, when the run is applied. Rejects with a TypeError for
+   * another name or body.
+   */
   put(name: string, body: Uint8Array | string): Promise<void>;
   /** Takes the object out when the run is applied, there or not. */
   delete(name: string): void;
@@ -92,6 +95,11 @@ export class Objects {
 
   async #put(name: string, body: Uint8Array | string): Promise<void> {
     const { now, uploaded } = this.#usable();
+    const faults: string[] = [];
+    // A manifest with another name could not be read again.
+    if (typeof name !== 'string') faults.push('name must be text');
+    if (typeof body !== 'string' && !(body instanceof Uint8Array)) faults.push('body must be text or a Uint8Array');
+    if (faults.length > 0) throw new TypeError(`not an object: ${faults.join('; ')}`);
     const key = this.#newKey();
     uploaded.add(key);
     now.set(name, key);

@@ -71,7 +71,10 @@ export interface S3Fence {
    * throws, and you look. Throws also what S3 says, and for a manifest that is corrupt.
    */
   run<T>(lease: FencedLease, work: S3Work<T>): Promise<S3Outcome<T>>;
-  /** An object of the domain, for whoever reads and holds no lease; undefined when there is none. Not fenced, as no reading is. */
+  /**
+   * An object of the domain, for whoever reads and holds no lease; undefined when there is none. Not fenced, as no reading is.
+   * Throws when it is replaced faster than it can be read, five times in a row.
+   */
   read(domain: string, name: string): Promise<Uint8Array | undefined>;
   /** The fence of a domain, undefined when nobody has written under it. For operators. */
   fence(domain: string): Promise<Fence | undefined>;
@@ -122,15 +125,20 @@ export function s3Fence(client: S3Client, { bucket: name, prefix = '' }: S3Fence
       throw error;
     }
     const applied: Applied<T> = { status: 'applied', value, earlierIncarnation };
-    if (verdict.fence === undefined && !objects.isChanged) return applied;
+    if (verdict.fence === undefined && !objects.isChanged) {
+      await bucket.discard(objects.superseded);
+      return applied;
+    }
     const again = await bucket.replace(domain, base, { fence: fenceOf(lease), objects: objects.now });
     await bucket.discard(again === undefined ? objects.superseded : objects.uploaded);
     return again ?? applied;
   };
 
   const run = async <T>(given: FencedLease, work: S3Work<T>): Promise<S3Outcome<T>> => {
-    const [lease] = leasesOf(given);
-    if (lease === undefined) throw new TypeError('not a lease');
+    const [lease, ...others] = leasesOf(given);
+    if (lease === undefined || others.length > 0) {
+      throw new TypeError('an operation on S3 takes one lease only: two manifests cannot be replaced at once');
+    }
     const outcome = await repeated(() => attempt(lease, work));
     if (outcome.status === 'missing') throw new Error('nothing of this guard is missing');
     return outcome;
@@ -165,10 +173,10 @@ export function s3Fence(client: S3Client, { bucket: name, prefix = '' }: S3Fence
         if (next === undefined) return undefined;
         const body = await bucket.object(next);
         if (body !== undefined) return body;
-        if (next === key) break;
+        if (next === key) throw new LostObject(of, key);
         key = next;
       }
-      throw new LostObject(of, key ?? '');
+      throw new Error(`${of} of ${domain} was replaced each of the ${READS} times that it was read: read it again`);
     },
     fence: async (domain) => (await bucket.read(domain))?.manifest.fence,
     allowIssuer: (domain, cluster) =>

@@ -1,4 +1,6 @@
-/** What the SQLite guard asks of a driver, and of how its file is kept. */
+/** What the SQLite guard asks of a driver, and of how its file is kept; and its fences as rows. */
+import { isToken } from './fence.js';
+import type { Fence } from './fence.js';
 
 /** A prepared statement. */
 export interface SqliteStatement {
@@ -27,11 +29,15 @@ export const FENCE_TABLE = `create table if not exists fencepost_fence (
 /** `PRAGMA synchronous`: what is committed is on the disk from here on. */
 const FULL = 2;
 
-/** Throws when a commit, and with it a raise, can be lost or torn, and says what to set. A database in memory may be as it likes. */
-export function checkDurability(db: SqliteDatabase): void {
+/**
+ * Throws when a commit, and with it a raise, can be lost or torn, and says what to set; keeps `synchronous` where it is from
+ * here on. A database in memory may be as it likes.
+ */
+export function keepDurable(db: SqliteDatabase): void {
   if (pragma(db, 'database_list', 'file') === '') return;
   const faults: string[] = [];
-  if (Number(pragma(db, 'synchronous', 'synchronous')) < FULL)
+  const synchronous = Number(pragma(db, 'synchronous', 'synchronous'));
+  if (!(synchronous >= FULL))
     faults.push(
       'a power failure would undo the last commits, and let a stale holder pass: set PRAGMA synchronous = FULL',
     );
@@ -39,6 +45,25 @@ export function checkDurability(db: SqliteDatabase): void {
   if (journal === 'off' || journal === 'memory')
     faults.push(`a crash would tear a transaction (journal_mode is ${journal}): set PRAGMA journal_mode = WAL`);
   if (faults.length > 0) throw new Error(`this SQLite connection cannot keep a fence: ${faults.join('; ')}`);
+  // A default goes down by itself, in builds that have it so, when anybody switches the file to a write-ahead log; what was set stays.
+  db.exec(`pragma synchronous = ${synchronous}`);
+}
+
+/** Reads a row of the table back. Throws, with every fault, when it is no fence: nothing is guessed. */
+export function fenceIn(domain: string, row: unknown): Fence | undefined {
+  if (row === undefined || row === null) return undefined;
+  const { token, issuer, incarnation } = row as Readonly<Record<keyof Fence, unknown>>;
+  const faults: string[] = [];
+  if (!isToken(token)) faults.push('token is no integer from 1 to 2^63 - 1');
+  if (typeof issuer !== 'string' || issuer === '') faults.push('issuer is no text');
+  if (typeof incarnation !== 'string') faults.push('incarnation is no text');
+  if (faults.length === 0) {
+    return { token: BigInt(token as string), issuer: issuer as string, incarnation: incarnation as string };
+  }
+  throw new Error(
+    `the row ${domain} of fencepost_fence is no fence: ${faults.join('; ')}. Nothing was changed. Set it right with reset, and ` +
+      'the lease that was granted last',
+  );
 }
 
 function pragma(db: SqliteDatabase, name: string, column: string): unknown {

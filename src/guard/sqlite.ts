@@ -11,7 +11,7 @@
  */
 import { admitAll, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
-import { checkDurability, FENCE_TABLE, isBusy } from './sqlite-file.js';
+import { FENCE_TABLE, fenceIn, isBusy, keepDurable } from './sqlite-file.js';
 import type { SqliteDatabase } from './sqlite-file.js';
 import type { Applied, FencedLease, Rejected, Retry, Stale } from './types.js';
 
@@ -58,6 +58,9 @@ export interface SqliteFence<D> {
    * `work` is not called. When `work` throws, or returns a promise, everything is rolled back, and `run` throws. Throws
    * also when the connection is within a transaction already. An operation on several domains takes a lease of each: all
    * fences are checked and raised, or none.
+   *
+   * Some failures end the transaction themselves: a full disk, `insert or rollback`. Work that catches one and goes on is
+   * not guarded any more, and what it writes then stays: `run` throws, too late. Let them pass.
    */
   run<T>(lease: FencedLease | readonly FencedLease[], work: SqliteWork<D, T>): SqliteOutcome<T>;
   /** The fence of a domain, undefined when nobody has written under it. For operators. */
@@ -81,7 +84,7 @@ export interface SqliteFence<D> {
  * set.
  */
 export function sqliteFence<D extends SqliteDatabase>(db: D): SqliteFence<D> {
-  checkDurability(db);
+  keepDurable(db);
   db.exec(FENCE_TABLE);
   // As text both ways: drivers make a double of an integer unless they are told otherwise.
   const select = db.prepare(
@@ -94,11 +97,7 @@ export function sqliteFence<D extends SqliteDatabase>(db: D): SqliteFence<D> {
   );
   const update = db.prepare('update fencepost_fence set issuer = ? where domain = ?');
 
-  const read = (domain: string): Fence | undefined => {
-    const row = select.get(domain) as Record<'token' | 'issuer' | 'incarnation', string> | undefined;
-    if (row === undefined) return undefined;
-    return { token: BigInt(row.token), issuer: row.issuer, incarnation: row.incarnation };
-  };
+  const read = (domain: string): Fence | undefined => fenceIn(domain, select.get(domain));
   const store = (domain: string, { token, issuer, incarnation }: Fence): void => {
     upsert.run(domain, token.toString(), issuer, incarnation);
   };

@@ -113,7 +113,9 @@ describe.skipIf(!DYNAMODB.isHere)(DYNAMODB.name, () => {
     const cause = expect.objectContaining({ name: 'TransactionCanceledException' }) as unknown;
     expect(await put(lease, 'one', 'y', met)).toEqual({ status: 'retry', attempts: 5, cause });
     expect(await tables.read(lease.domain, 'one')).toBe('x');
-    for (const error of [cancelled('None', 'ThrottlingError'), new Error('read ECONNRESET')])
+    // The third: nobody has looked at the fence, so nobody can say that it lets the operation pass.
+    const unjudged = cancelled('ThrottlingError', 'ConditionalCheckFailed');
+    for (const error of [cancelled('None', 'ThrottlingError'), new Error('read ECONNRESET'), unjudged])
       await expect(
         put(
           lease,
@@ -179,6 +181,27 @@ describe.skipIf(!DYNAMODB.isHere)(DYNAMODB.name, () => {
     await expect(nowhere.open(lease)).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
   });
 
+  it('knows the table of the fences by its name where it was given as an ARN', async () => {
+    const arn = dynamoFence(tables.db, { table: `arn:aws:dynamodb:local:000000000000:table/${tables.fences}` });
+    const attempt = arn.run(fresh(5), (data) => {
+      data.write({ Delete: { TableName: tables.fences, Key: { domain: { S: 'other' } } } });
+    });
+    await expect(attempt).rejects.toThrow('is the table of the fences');
+  });
+
+  it('refuses an item without a token that came between, and leaves it alone', async () => {
+    const lease = fresh(5);
+    const item = { domain: { S: lease.domain }, issuer: { S: 'fencepost:other' } };
+    let sent = 0;
+    const damaged = sending(async (input) => {
+      if (++sent === 2) await tables.db.putItem({ TableName: tables.fences, Item: item });
+      return tables.db.transactWriteItems(input);
+    });
+    await expect(put(lease, 'one', 'x', damaged)).rejects.toThrow('token is no number');
+    const { Item: after } = await tables.db.getItem({ TableName: tables.fences, Key: { domain: item.domain } });
+    expect([after, await tables.read(lease.domain, 'one')]).toEqual([item, undefined]);
+  });
+
   it.each([
     [{ token: { S: '5' } }, 'token is no number from 1 to 2^63 - 1'],
     [{ token: { N: '0.5' } }, 'token is no number from 1 to 2^63 - 1'],
@@ -223,7 +246,12 @@ describe.skipIf(!DYNAMODB.isHere)(DYNAMODB.name, () => {
           Key: { domain: { S: fenceOf.domain } },
           UpdateExpression: set,
           ConditionExpression: condition,
-          ExpressionAttributeNames: { '#token': 'token', '#issuer': 'issuer', '#incarnation': 'incarnation' },
+          ExpressionAttributeNames: {
+            '#domain': 'domain',
+            '#token': 'token',
+            '#issuer': 'issuer',
+            '#incarnation': 'incarnation',
+          },
           ExpressionAttributeValues: values,
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         });

@@ -71,6 +71,9 @@ describe('a list of structured-field strings', () => {
     const long = '"'.padEnd(1_000_000, '\\');
     expect(stringsOf(long)).toBeUndefined();
     expect(stringsOf(fieldString(long.slice(0, 100)))).toEqual([long.slice(0, 100)]);
+    // As many steps as characters, not their square.
+    expect(stringsOf(`"a"${' '.repeat(100_000)}x`)).toBeUndefined();
+    expect(stringsOf(`${' '.repeat(100_000)}"a"${' '.repeat(100_000)}`)).toEqual(['a']);
   });
 
   it('may come in several field lines', () => {

@@ -135,6 +135,12 @@ describe.each(HTTP)('a service of $name', ({ start }) => {
       expect(headers.has('fencing-earlier-incarnation')).toBe(false);
     });
 
+    it('what was applied, also over a fence whose incarnation no field can hold', async () => {
+      outcome = { status: 'applied', value: undefined, earlierIncarnation: 'Łódź' };
+      const done = await fencedFetch(LEASE)(`${service.url}/?domain=a`, POST);
+      expect(done).toMatchObject({ status: 'applied', earlierIncarnation: '??d?' });
+    });
+
     it('several leases, in the order of their domains', async () => {
       const other = { ...LEASE, domain: 'b', token: 2n ** 53n + 1n, cluster: 'a, "b"' };
       const done = await fencedFetch([other, LEASE])(`${service.url}/?domain=b&domain=a`, POST);

@@ -127,6 +127,18 @@ describe('a tenure', () => {
 });
 
 describe('one after another', () => {
+  it('is of the lease as it was when it was asked for', async () => {
+    const effect = new Effect();
+    const first = fence.run(lease(5), (act) => act(() => effect.run()));
+    await effect.begun;
+    const mutable = { ...lease(5) };
+    const opened = fence.open(mutable);
+    mutable.token = 7n;
+    effect.end();
+    await first;
+    expect(await opened).toMatchObject({ status: 'applied', value: { token: 5n } });
+  });
+
   it('runs of a domain wait for each other: what was admitted before the raise is done before it', async () => {
     const effect = new Effect();
     const order: string[] = [];

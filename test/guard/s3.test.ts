@@ -121,6 +121,16 @@ describe.skipIf(openS3 === undefined)('s3Fence (npm ci --prefix test/servers)', 
       expect([await text('mine'), await text('other')]).toEqual(['second', 'first']);
     });
 
+    it('leaves nothing behind of what it put and took back', async () => {
+      await put(5, 'a', 'kept');
+      const before = keys();
+      const back = await fence.run(leaseOf(5), async (data) => {
+        await data.put('b', 'no');
+        data.delete('b');
+      });
+      expect([back.status, keys()]).toEqual(['applied', before]);
+    });
+
     it('is over when it is over', async () => {
       const out = await fence.run(leaseOf(5), (data) => ({ data }));
       if (out.status !== 'applied') throw new Error(out.status);
@@ -209,6 +219,23 @@ describe.skipIf(openS3 === undefined)('s3Fence (npm ci --prefix test/servers)', 
       expect(calls).toEqual(['a', 'b', 'c']);
     });
 
+    it('403 to the repetition of a request whose answer was lost says nothing of the first: throws, and says so', async () => {
+      await put(5, 'a', 'b');
+      fates('lose after', 'deny');
+      // Else the manifest would tell.
+      const [replaced] = [fake.onRequest];
+      let sent = 0;
+      fake.onRequest = async (request) => {
+        if (request.method === 'PUT' && request.key === MANIFEST) sent++;
+        if (request.method === 'GET' && sent > 0) return 'deny';
+        return replaced?.(request);
+      };
+      await expect(put(5, 'a', 'c')).rejects.toThrow('is not known');
+      expect(sent).toBe(2);
+      fake.onRequest = undefined;
+      expect(await text('a')).toBe('c');
+    });
+
     it('403 is thrown as it is', async () => {
       fates('deny');
       await expect(once('a')).rejects.toMatchObject({ name: 'AccessDenied' });
@@ -272,6 +299,17 @@ describe.skipIf(openS3 === undefined)('s3Fence (npm ci --prefix test/servers)', 
         return undefined;
       };
       expect(await text('a')).toBe('two');
+      const once = fake.onRequest;
+      fake.onRequest = async ({ method, key }) => {
+        if (method !== 'GET' || key === MANIFEST) return undefined;
+        const rest = fake.onRequest;
+        fake.onRequest = undefined;
+        await put(5, 'a', 'two');
+        fake.onRequest = rest;
+        return undefined;
+      };
+      await expect(text('a')).rejects.toThrow('a of orders/eu was replaced each of the 5 times');
+      fake.onRequest = once;
       replaced = false;
       const seen = await fence.run(leaseOf(5), (data) => data.get('a'));
       expect(seen).toMatchObject({ status: 'applied', value: new TextEncoder().encode('two') });
@@ -279,6 +317,28 @@ describe.skipIf(openS3 === undefined)('s3Fence (npm ci --prefix test/servers)', 
       replaced = true;
       await expect(text('a')).rejects.toThrow('the manifest names "a", and its object x/orders!eu.fence/5/');
       await expect(fence.run(leaseOf(5), (data) => data.get('a'))).rejects.toThrow('is not there');
+    });
+
+    it('what would make a manifest that it could not read: a name that is no text, and contents that are no bytes', async () => {
+      await put(5, 'a', 'b');
+      for (const [name, body] of [
+        [7, 'x'],
+        [undefined, 'x'],
+        ['c', undefined],
+        ['c', { x: 1 }],
+      ])
+        // prettier-ignore
+        await expect(fence.run(leaseOf(5), (data) => data.put(name as string, body as string))).rejects.toThrow(
+          /name must be text|body must be/,
+        );
+      expect((await fence.fence('orders/eu'))?.token).toBe(5n);
+      expect(await text('a')).toBe('b');
+    });
+
+    it('leases of two domains: it would check one of them only', async () => {
+      await fence.open(leaseOf(6, 'orders/us'));
+      const two = [leaseOf(5), leaseOf(5, 'orders/us')] as unknown as FencedLease;
+      await expect(fence.run(two, (data) => data.put('a', 'b'))).rejects.toThrow('one lease only');
     });
 
     it('what is no bucket, no prefix, no lease, no domain, and a bucket that is not there', async () => {

@@ -125,6 +125,20 @@ describe.each(SQLITE)('$name', ({ open }) => {
       expect(put(lease(5), '2').status).toBe('applied');
     });
 
+    it('throws when the work has caught a failure that ended the transaction, and raises nothing', () => {
+      put(lease(5), '1');
+      const work = (): unknown =>
+        fence.run(lease(6), (tx) => {
+          try {
+            tx.exec("insert or rollback into stock values ('pen', '2')");
+          } catch {
+            // As work should not.
+          }
+        });
+      expect(work).toThrow('no transaction is active');
+      expect(fence.fence('orders/eu')?.token).toBe(5n);
+    });
+
     it('takes no work that goes on later', () => {
       const later = () => Promise.reject(new Error('nobody hears this'));
       expect(() => fence.run(lease(5), later)).toThrow('must be synchronous');
@@ -161,6 +175,39 @@ describe.each(SQLITE)('$name', ({ open }) => {
       const off = { get: () => ({ journal_mode: 'off' }), run: () => ({ changes: 0 }) };
       const prepare = (sql: string) => (sql === 'pragma journal_mode' ? off : db.prepare(sql));
       expect(() => sqliteFence({ exec: (sql: string) => db.exec(sql), prepare })).toThrow('journal_mode is off');
+    });
+
+    it('keeps its commits when somebody switches the file to a write-ahead log later', () => {
+      db.exec('pragma journal_mode = delete');
+      // As a program opens it that sets nothing: FULL, which some drivers lower with a write-ahead log.
+      const bare = open?.(file);
+      if (bare === undefined) throw new Error('no driver');
+      others.push(bare);
+      const guard = sqliteFence(bare);
+      db.exec('pragma journal_mode = wal');
+      expect(guard.open(lease(5)).status).toBe('applied');
+      expect(bare.prepare('pragma synchronous').get()).toEqual({ synchronous: 2 });
+    });
+
+    it.each([
+      ['an empty token', "''", 'token is no integer from 1 to 2^63 - 1'],
+      ['a token of 0', '0', 'token is no integer'],
+      ['a token that was a double', '1.7e15', 'token is no integer'],
+      ['a token that is missing', 'null', 'token is no integer'],
+      ['no issuer', "5, ''", 'issuer is no text'],
+      ['no incarnation', "5, 'fencepost:prod', null", 'incarnation is no text'],
+    ])('refuses a row that is no fence, and leaves it alone: %s', (_, values, message) => {
+      // A table that a person made, without the types.
+      db.exec('drop table fencepost_fence');
+      db.exec('create table fencepost_fence (domain text primary key, token, issuer, incarnation)');
+      const columns = ['domain', 'token', 'issuer', 'incarnation'].slice(0, values.split(',').length + 1).join();
+      db.exec(`insert into fencepost_fence (${columns}) values ('orders/eu', ${values})`);
+      const row = () => db.prepare('select * from fencepost_fence').get();
+      const before = row();
+      const guard = sqliteFence(db);
+      expect(() => guard.run(lease(5), () => undefined)).toThrow(message);
+      expect(() => guard.fence('orders/eu')).toThrow('the row orders/eu of fencepost_fence is no fence');
+      expect(row()).toEqual(before);
     });
 
     it('does not ask that of a database in memory', () => {
