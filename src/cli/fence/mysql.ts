@@ -4,11 +4,11 @@ import { literal } from '../../guard/mysql-transaction.js';
 import { fault } from './findings.js';
 import { diagnoseAccounts } from './mysql-accounts.js';
 import { MysqlConnection } from './mysql-connection.js';
-import type { Row } from './mysql-connection.js';
 import { statementsOf } from './mysql-script.js';
 import { diagnoseServer } from './mysql-server.js';
 import { diagnoseTables } from './mysql-tables.js';
 import { ResourceError } from './resource-error.js';
+import { fenceOf, wrongVersion } from './schema.js';
 import type { Diagnosis, FenceStore, Finding, ResetRequest, SchemaKind, StoredFence } from './store.js';
 
 const FILE = new URL('../../../src/guard/mysql/fencing.sql', import.meta.url);
@@ -54,7 +54,10 @@ class MysqlStore implements FenceStore {
     const before = await this.#version();
     // Before anything of the newer one is replaced.
     if (before !== undefined && before > version)
-      throw new ResourceError('REFUSED', `${this.#connection.place}: ${wrongVersion(before, version).message}`);
+      throw new ResourceError(
+        'REFUSED',
+        `${this.#connection.place}: ${wrongVersion('fencing_settings', before, version).message}`,
+      );
     for (const statement of statementsOf(sql)) await this.#connection.query(statement);
     return before;
   }
@@ -106,7 +109,7 @@ class MysqlStore implements FenceStore {
     const installed = await this.#version();
     const { version: shipped, sql } = mysql.migration();
     if (installed === undefined) return { findings: [NOT_MIGRATED], readable: false };
-    const findings: Finding[] = installed === shipped ? [] : [wrongVersion(installed, shipped)];
+    const findings: Finding[] = installed === shipped ? [] : [wrongVersion('fencing_settings', installed, shipped)];
     const missing = await this.#missing(sql);
     findings.push(...missing.map(missingPart));
     findings.push(...(await diagnoseTables(this.#connection)));
@@ -158,29 +161,4 @@ const NOT_MIGRATED = fault(
 
 function missingPart(name: string): Finding {
   return fault('procedure-missing', name, 'is not there, or this account may not see it: run fencepost fence migrate');
-}
-
-function wrongVersion(installed: number, shipped: number): Finding {
-  return installed < shipped
-    ? fault(
-        'version-behind',
-        'fencing_settings',
-        `the schema has version ${installed}, this command brings ${shipped}: run fencepost fence migrate`,
-      )
-    : fault(
-        'version-ahead',
-        'fencing_settings',
-        `the schema has version ${installed}, this command knows ${shipped} at most: use a newer fencepost`,
-      );
-}
-
-function fenceOf(row: Row): StoredFence {
-  const { domain, token, issuer, incarnation, raised_at: raisedAt } = row as Record<string, string | null>;
-  return {
-    domain: String(domain),
-    token: BigInt(String(token)),
-    issuer: issuer ?? undefined,
-    incarnation: incarnation ?? undefined,
-    raisedAt: raisedAt ?? undefined,
-  };
 }

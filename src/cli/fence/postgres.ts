@@ -7,6 +7,7 @@ import type { Client } from './postgres-connection.js';
 import { diagnoseServer } from './postgres-server.js';
 import { diagnoseRoles, diagnoseTables } from './postgres-tables.js';
 import { ResourceError } from './resource-error.js';
+import { fenceOf, wrongVersion } from './schema.js';
 import type {
   Diagnosis,
   FenceStore,
@@ -142,7 +143,7 @@ class PostgresStore implements FenceStore {
     const installed = await this.#version();
     const { version: shipped } = postgres.migration();
     if (installed === undefined) return { findings: [NOT_MIGRATED], readable: false };
-    const findings: Finding[] = installed === shipped ? [] : [wrongVersion(installed, shipped)];
+    const findings: Finding[] = installed === shipped ? [] : [wrongVersion('fencing', installed, shipped)];
     findings.push(...(await diagnoseTables(this.#connection)));
     findings.push(...(await diagnoseRoles(this.#connection)));
     findings.push(...(await diagnoseServer(this.#connection)));
@@ -175,28 +176,3 @@ const NOT_MIGRATED = fault(
   'fencing',
   'this database has no schema fencing: run fencepost fence migrate',
 );
-
-function wrongVersion(installed: number, shipped: number): Finding {
-  return installed < shipped
-    ? fault(
-        'version-behind',
-        'fencing',
-        `the schema has version ${installed}, this command brings ${shipped}: run fencepost fence migrate`,
-      )
-    : fault(
-        'version-ahead',
-        'fencing',
-        `the schema has version ${installed}, this command knows ${shipped} at most: use a newer fencepost`,
-      );
-}
-
-function fenceOf(row: Readonly<Record<string, unknown>>): StoredFence {
-  const { domain, token, issuer, incarnation, raised_at: raisedAt } = row as Record<string, string | null>;
-  return {
-    domain: String(domain),
-    token: BigInt(String(token)),
-    issuer: issuer ?? undefined,
-    incarnation: incarnation ?? undefined,
-    raisedAt: raisedAt ?? undefined,
-  };
-}
