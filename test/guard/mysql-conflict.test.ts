@@ -111,6 +111,23 @@ describe.each(MARIADB)('$name', (kind) => {
       holder.release();
     });
 
+    it('a raise that is taken back makes nobody stale, also where the session reads what is not committed', async () => {
+      await fence.open(lease(5));
+      const other = await pool.getConnection();
+      await other.query('start transaction');
+      await other.query('call fencing_advance(?, 9, null, null)', [D]);
+      const dirty = db.server.pool({ connectionLimit: 1 });
+      await dirty.query("set session tx_isolation = 'READ-UNCOMMITTED'");
+      const outcome = mysqlFence(dirty, { limitMs: 60_000 }).run(lease(5), (tx) => tx.change(add(1)));
+      let over = false;
+      void outcome.finally(() => (over = true)).catch(() => undefined);
+      await until('it waits', async () => over || (await db.waiting()) > 0);
+      await other.query('rollback');
+      other.release();
+      expect(await outcome).toMatchObject({ status: 'applied' });
+      expect(await qty()).toBe(11);
+    });
+
     it('a raise goes before the holders of the lower token that come after it', async () => {
       await fence.open(lease(5));
       const order: string[] = [];
