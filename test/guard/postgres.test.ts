@@ -35,6 +35,8 @@ describe('options', () => {
   });
 });
 
+const WAITS = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
+
 describe.each(POSTGRES)('$name', (kind) => {
   describe.skipIf(kind.bin === undefined)('postgresFence', () => {
     let db: FencedDatabase;
@@ -176,10 +178,24 @@ describe.each(POSTGRES)('$name', (kind) => {
             'abort',
             'start transaction',
             "prepare transaction 'x'",
+            '/* so /* nested */ much */ commit',
+            '-- done\ncommit',
+            ' ; commit',
           ];
           for (const word of words) await expect(tx.query(word)).rejects.toThrow(/begins and ends this transaction/);
         });
         expect([done.status, await qty()]).toEqual(['applied', 5]);
+      });
+
+      it('an end of the transaction among several statements: thrown, and nothing comes behind it unguarded', async () => {
+        for (const words of ['commit', 'rollback']) {
+          const done = fence.run(lease(5), async (tx) => {
+            await tx.query(`select 1; ${words}`).catch(() => undefined);
+            await tx.query(set(99)).catch(() => undefined);
+          });
+          await expect(done).rejects.toThrow(/among several statements/);
+        }
+        expect(await qty()).toBe(10);
       });
 
       it('a handle is of no use after its run, and is no pool', async () => {
@@ -252,6 +268,24 @@ describe.each(POSTGRES)('$name', (kind) => {
         });
         expect([outcome, calls, await qty()]).toEqual([{ status: 'stale', fence: 6n }, 1, 77]);
       });
+
+      it.each(['repeatable read', 'serializable'] as const)(
+        'work in %s reads what its predecessor committed while the raise waited for it',
+        async (isolation) => {
+          await fence.open(lease(5));
+          const holder = await pool.connect();
+          await holder.query('begin');
+          await holder.query('select fencing.advance($1, 5)', [D]);
+          await holder.query(set(3));
+          const read = 'select qty from stock where id = 1';
+          const strict = postgresFence(pool, { isolation, limitMs: 60_000 });
+          const done = strict.run(lease(6), async (tx) => (await tx.query(read)).rows[0]);
+          await until('the raise waits', async () => Number(await db.one(WAITS)) > 0);
+          await holder.query('commit');
+          holder.release();
+          expect(await done).toMatchObject({ status: 'applied', value: { qty: 3 } });
+        },
+      );
 
       it('a bounded number of times, then retry', async () => {
         const strict = postgresFence(pool, { isolation: 'repeatable read', limitMs: 60_000 });

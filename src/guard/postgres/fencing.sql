@@ -116,7 +116,8 @@ begin
       perform pg_advisory_xact_lock(1718969203, key);
     end if;
     -- A new statement, so it sees what was committed before the lock was ours. A transaction with one snapshot for all
-    -- its statements does not; the row lock makes it fail with 40001 where it would be wrong.
+    -- its statements does not; the row lock makes it fail with 40001 where it would be wrong. What such a transaction reads
+    -- itself may be older than a raise that had to wait: raise in a transaction of its own first.
     if current_setting('transaction_isolation') = 'read committed' then
       select * into old from fencing.fence f where f.domain = try_advance.domain;
     else
@@ -140,7 +141,10 @@ begin
       'the same tokens. Stop the cluster that was left behind, and acquire anew.',
       try_advance.token, try_advance.domain, old.incarnation, try_advance.incarnation);
   else
-    if old.token < try_advance.token then select s.max_jump into cap from fencing.settings s; end if;
+    if old.token < try_advance.token then
+      select s.max_jump into cap from fencing.settings s;
+      if cap is null then raise exception 'fencing.settings has lost its row: apply fencing.sql again'; end if;
+    end if;
     if try_advance.token - old.token > cap then
       status := 'jump';
       message := format('token %s of %s is %s ahead of its fence, more than max_jump in fencing.settings allows. If it is '
