@@ -232,8 +232,8 @@ async function attemptOf<T>(
       );
     }
     if (handle.failure instanceof MetNoRow) return { status: 'missing' };
-    // Whoever waited in vain for the fence has waited long enough.
-    if (!begun && isTimeout(error)) return { status: 'again', cause: error, last: true };
+    // Whoever waited in vain for the only fence has waited long enough; with several, those that stood do not wait long.
+    if (!begun && isTimeout(error)) return { status: 'again', cause: error, last: leases.length === 1 };
     const cause = [error, handle.failure].find(mayRunAgain);
     if (cause !== undefined) return { status: 'again', cause, last: false };
     throw error;

@@ -118,8 +118,9 @@ export function postgresFence(pool: PostgresPool, options: PostgresFenceOptions 
   if (faults.length > 0) throw new TypeError(faults.join('; '));
 
   const run = async <T>(given: FencedLease | readonly FencedLease[], work: PostgresWork<T>): Promise<Outcome<T>> => {
-    const begin = beginning(leasesOf(given), limitMs, isolation);
-    return repeated(() => attemptOf(pool, begin, work, limitMs));
+    const leases = leasesOf(given);
+    const begin = beginning(leases, limitMs, isolation);
+    return repeated(() => attemptOf(pool, begin, work, limitMs, leases.length === 1));
   };
 
   return {
@@ -187,6 +188,7 @@ async function attemptOf<T>(
   begin: readonly string[],
   work: PostgresWork<T>,
   limitMs: number,
+  alone: boolean,
 ): Promise<Attempt<T>> {
   const connection = await pool.connect();
   const handle = new TransactionHandle(connection);
@@ -237,8 +239,8 @@ async function attemptOf<T>(
     if (error instanceof MetNoRow) return { status: 'missing' };
     const cause = [error, handle.failure].find(mayRunAgain);
     if (cause !== undefined) return { status: 'again', cause, last: false };
-    // Whoever waited in vain for the fence has waited long enough.
-    if (!begun && codeOf(error) === LOCK_TIMEOUT) return { status: 'again', cause: error, last: true };
+    // Whoever waited in vain for the only fence has waited long enough; with several, those that stood do not wait long.
+    if (!begun && codeOf(error) === LOCK_TIMEOUT) return { status: 'again', cause: error, last: alone };
     throw error;
   } finally {
     handle.close();

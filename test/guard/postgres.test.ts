@@ -118,6 +118,31 @@ describe.each(POSTGRES)('$name', (kind) => {
       expect([(await fence.fence(D))?.token, (await fence.fence('orders/us'))?.token]).toEqual([5n, 8n]);
     });
 
+    it('several domains: the time of a fence that stands runs while another is waited for', async () => {
+      const leases = [lease(6), lease(6, { domain: 'orders/us' })];
+      const holder = await pool.connect();
+      await holder.query('begin');
+      await holder.query("select fencing.advance('orders/us', 5)");
+      const short = await postgresFence(pool, { limitMs: 400 }).run(leases, () => undefined);
+      expect(short).toMatchObject({ status: 'retry', attempts: 5, cause: { code: '55P03' } });
+      const sql =
+        "select min(setting::int) as limited from pg_settings where name in ('statement_timeout', 'transaction_timeout') and setting <> '0'";
+      const outcome = postgresFence(pool, { limitMs: 60_000 }).run(
+        leases,
+        async (tx) => (await tx.query(sql)).rows[0]?.['limited'],
+      );
+      await until('it waits', async () => Number(await db.one(WAITS)) > 0);
+      await holder.query('select pg_sleep(0.2)');
+      await holder.query('commit');
+      holder.release();
+      const done = await outcome;
+      if (done.status !== 'applied') throw new Error(done.status);
+      const { rows } = await pool.query<{ whole: boolean }>(
+        "select current_setting('server_version_num')::int >= 170000 as whole",
+      );
+      expect(done.value).toBeLessThan(rows[0]?.whole === true ? 60_000 : 20_000);
+    });
+
     it('several domains are entered in one order, whoever gives them how, so that no two wait for each other', async () => {
       const asked: string[] = [];
       const connection = {

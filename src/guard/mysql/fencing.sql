@@ -240,15 +240,15 @@ begin
   call fencing_make_triggers(p_table, concat('old.', v_column), concat('new.', v_column));
 end //
 
--- Keeps successors out for at most `p_ms` milliseconds (2 000 or more), whatever becomes of the client: the server ends a
+-- Keeps successors out for at most `p_ms` milliseconds (1 500 or more), whatever becomes of the client: the server ends a
 -- connection that idles within a transaction for a third of it (in whole seconds, one at least), and a statement that takes
 -- half of the rest; `o_work_ms` is what is left for the client's own work. Limits that are lower already stay. For this
 -- connection, from its next statement on.
 create or replace procedure fencing_limit_transaction(p_ms integer, out o_work_ms integer)
 begin
   declare v_idle integer default greatest(floor(p_ms / 3000), 1);
-  if p_ms is null or p_ms < 2000 then
-    signal sqlstate '22023' set message_text = 'fencing_limit_transaction: at least 2000 milliseconds';
+  if p_ms is null or p_ms < 1500 then
+    signal sqlstate '22023' set message_text = 'fencing_limit_transaction: at least 1500 milliseconds';
   end if;
   set o_work_ms = floor((p_ms - 1000 * v_idle) / 2);
   set session
@@ -264,7 +264,8 @@ end //
 
 -- All that begins a guarded transaction, for clients that end it by fencing_leave: begins it, waits for the fences up to `p_ms`,
 -- advances, limits the transaction to `p_ms`. `p_leases`: a JSON list of objects with domain, token (as text), issuer and
--- incarnation, each of another domain, in the order in which everybody locks them. Gives one row, names in it as hexadecimal
+-- incarnation, each of another domain, in the order in which everybody locks them; while it waits for one of them, the time of
+-- those before it runs. Gives one row, names in it as hexadecimal
 -- digits, because connections have character sets; unless its status is `applied` the transaction is over already.
 --
 -- Transactions under the equal token run side by side: they share a lock that a raise takes for itself. InnoDB hands it out in
@@ -283,6 +284,8 @@ begin
   declare v_status varchar(16);
   declare v_shared boolean default false;
   declare v_work integer;
+  declare v_left integer default p_ms;
+  declare v_stood datetime(6);
 
   -- What somebody left behind in this connection is not ours to commit.
   rollback and no chain no release;
@@ -357,11 +360,19 @@ begin
         set v_earlier = v_fence_incarnation;
       end if;
       set v_at = v_at + 1;
+      if v_count > 1 and v_status = 'applied' then
+        set v_stood = coalesce(v_stood, sysdate(6)),
+          v_left = least(p_ms, p_ms - timestampdiff(microsecond, v_stood, sysdate(6)) div 1000);
+        if v_left < 1500 then
+          signal sqlstate 'HY000' set mysql_errno = 1205, message_text = 'fencing_enter: not all fences were free in time';
+        end if;
+        set session innodb_lock_wait_timeout = least(@@session.innodb_lock_wait_timeout, greatest((v_left - 1500) div 1000, 1));
+      end if;
     end while;
   end if;
 
   if v_status = 'applied' then
-    call fencing_limit_transaction(p_ms, v_work);
+    call fencing_limit_transaction(v_left, v_work);
   else
     call fencing_leave(false);
   end if;
