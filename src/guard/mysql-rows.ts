@@ -42,7 +42,7 @@ export interface MysqlRows {
    * One update of one row, in one statement that compares and raises the fence: right at every isolation level, and there is
    * no transaction that a holder who stops could leave open. `missing` when there is no such row, or `where` does not hold.
    * Deadlocks, and locks that are not granted in time, are run again, up to five times; then `retry`. Other errors of the
-   * database are thrown; when the connection is lost nobody knows whether the change was made, and you look.
+   * database are thrown, and an Error, with nothing changed, when what is stored is no fence; when the connection is lost nobody knows whether the change was made, and you look.
    */
   change(lease: FencedLease, key: unknown, change: RowChange): Promise<Outcome<undefined>>;
 }
@@ -65,7 +65,14 @@ export function mysqlRows(pool: MysqlPool, { table, key: keyColumn }: RowTable):
     const [found] = await rowsOf(pool, `select ${columns} from ${name} where ${key} = ?`, [id]);
     if (found === undefined) return undefined;
     const { fencing_issuer: hex, ...row } = found;
-    const token = BigInt(row['fence_token'] as string);
+    const stored = row['fence_token'] as string | null;
+    if (stored === null || stored.startsWith('-')) {
+      throw new Error(
+        `fence_token of row ${String(id)} in ${table} is ${String(stored)}: no fence. Nothing was changed. Find out who wrote there, ` +
+          'then set it by hand to the token of the lease that was granted last',
+      );
+    }
+    const token = BigInt(stored);
     const fence = { token, issuer: textOf(hex) ?? issuerOf(cluster), incarnation };
     return { row, fenced: token > 0n, verdict: admit(fence, { ...lease, cluster, incarnation }) };
   };
@@ -90,7 +97,7 @@ export function mysqlRows(pool: MysqlPool, { table, key: keyColumn }: RowTable):
     const sql =
       `update ${name} set ${set === '' ? '' : `${set}, `}fence_token = ${token}, fence_issuer = ${issuer}, ` +
       `fence_writes = fence_writes + 1 where ${where === undefined ? '' : `(${where}) and `}${key} = ? ` +
-      `and fence_token <= ${token} and (fence_token = 0 or ${token} - fence_token <= ${MAX_JUMP}) ` +
+      `and fence_token between 0 and ${token} and (fence_token = 0 or ${token} - fence_token <= ${MAX_JUMP}) ` +
       `and (fence_issuer is null or fence_issuer = ${issuer})`;
     return repeated(async (): Promise<Attempt<undefined>> => {
       try {

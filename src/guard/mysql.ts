@@ -85,7 +85,8 @@ export interface MysqlFence {
    *
    * Throws, with nothing applied, what the database says otherwise, and when `work` takes longer than it may. When the
    * connection is lost while it commits, nobody knows: it throws, and you look. It throws too when `work` got past the guard
-   * with a statement that commits (in a procedure, for example): what was before that is kept, under the fence, and nothing else.
+   * with a statement that commits (in a procedure, for example): what was before that is kept, under the
+   * fence; what such a procedure commits after it is kept too, behind no fence.
    */
   run<T>(lease: FencedLease | readonly FencedLease[], work: MysqlWork<T>): Promise<Outcome<T>>;
   /** The fence of a domain, undefined when nobody has written under it. For operators. */
@@ -232,8 +233,8 @@ async function attemptOf<T>(
       );
     }
     if (handle.failure instanceof MetNoRow) return { status: 'missing' };
-    // Whoever waited in vain for the fence has waited long enough.
-    if (!begun && isTimeout(error)) return { status: 'again', cause: error, last: true };
+    // Whoever waited in vain for the only fence has waited long enough; with several, those that stood do not wait long.
+    if (!begun && isTimeout(error)) return { status: 'again', cause: error, last: leases.length === 1 };
     const cause = [error, handle.failure].find(mayRunAgain);
     if (cause !== undefined) return { status: 'again', cause, last: false };
     throw error;

@@ -31,7 +31,7 @@ export interface OutboxEntry {
   readonly queue: string;
   /** A domain of the transaction's leases. Messages of one domain are delivered in the order of their transactions. */
   readonly domain: string;
-  /** Any JSON. What decides about the effect belongs here: the dispatcher may act much later. */
+  /** Any JSON that PostgreSQL can store (no U+0000 in it). What decides about the effect belongs here: the dispatcher may act much later. */
   readonly payload: unknown;
   /**
    * Not delivered when a greater token was accepted in the domain before a dispatcher claimed it. By default false. Looked
@@ -147,7 +147,7 @@ export function outboxDispatcher(pool: PostgresPool, options: DispatcherOptions)
       });
       return undefined;
     } catch (error) {
-      return String(error);
+      return textOf(error);
     }
   };
 
@@ -187,6 +187,15 @@ export function outboxDispatcher(pool: PostgresPool, options: DispatcherOptions)
       return undefined;
     },
   };
+}
+
+/** What was thrown, as PostgreSQL can store it: whatever it is, and without the one character that no text may have. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown).replaceAll('\0', '\ufffd');
+  } catch {
+    return 'failed with something that has no text';
+  }
 }
 
 /** A row of `fencing.outbox_claim`, as text whatever the driver's settings. */

@@ -65,8 +65,17 @@ export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowT
   /** Why the update met no row. Nothing was changed, and a fence only rises, so asking afterwards is soon enough. */
   const whyNot = async <T>(lease: FencedLease, id: unknown): Promise<Outcome<T>> => {
     const sql = `select fence_token::text as token, fence_issuer as issuer from ${name} where ${key} = $1`;
-    const [row] = (await pool.query(sql, [id])).rows as readonly { token: string; issuer: string | null }[];
-    if (row === undefined || row.token === '0') return { status: 'missing' };
+    const [row] = (await pool.query(sql, [id])).rows as readonly {
+      token: string | null;
+      issuer: string | null;
+    }[];
+    if (row !== undefined && (row.token === null || row.token.startsWith('-'))) {
+      throw new Error(
+        `fence_token of row ${String(id)} in ${table} is ${String(row.token)}: no fence. Nothing was changed. Find out who wrote ` +
+          'there, then set it by hand to the token of the lease that was granted last',
+      );
+    }
+    if (row?.token == null || row.token === '0') return { status: 'missing' };
     // A row stores no incarnation, so none is ever another one.
     const { cluster, incarnation } = lease;
     const verdict = admit({ token: BigInt(row.token), issuer: row.issuer ?? issuerOf(cluster), incarnation }, lease);
@@ -85,7 +94,7 @@ export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowT
     const [t, i, k] = [1, 2, 3].map((each) => `$${values.length + each}`);
     const sql =
       `update ${name} set ${set === '' ? '' : `${set}, `}fence_token = ${t}::bigint, fence_issuer = ${i}::text where ${key} = ${k} ` +
-      `and fence_token <= ${t}::bigint and (fence_token = 0 or ${t}::bigint - fence_token <= ${MAX_JUMP}) ` +
+      `and fence_token between 0 and ${t}::bigint and (fence_token = 0 or ${t}::bigint - fence_token <= ${MAX_JUMP}) ` +
       `and (fence_issuer is null or fence_issuer = ${i}::text)${where === undefined ? '' : ` and (${where})`}${returning === undefined ? '' : ` returning ${returning}`}`;
     const { domain, token, cluster, incarnation } = lease;
     const all = [...values, token.toString(), issuerOf(cluster), id];

@@ -57,8 +57,14 @@ export type PostgresWork<T> = (tx: FencedTransaction) => Promise<T> | T;
 const ENDS =
   /^\s*(?:begin|start|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:work\s+|transaction\s+)?to\b))\b/i;
 
+/** What a text of several statements may have ended the transaction with. */
+const CONTROL = ['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'PREPARE'];
+
 /** Thrown through the work by {@link FencedTransaction.change}. */
 export class MetNoRow extends Error {}
+
+/** Thrown by {@link FencedTransaction.query}, after which nothing more goes through it. */
+export class SeveralStatements extends TypeError {}
 
 /** A handle on `connection`, and what has become of it. */
 export class TransactionHandle {
@@ -70,9 +76,14 @@ export class TransactionHandle {
   constructor(connection: PostgresConnection) {
     const query = async (text: string, values?: readonly unknown[]): Promise<PostgresResult> => {
       if (!this.#open) throw new Error('the run of this transaction is over: nothing goes through it any more');
-      if (ENDS.test(text)) throw new TypeError(`the guard begins and ends this transaction: not ${text.trim()}`);
+      if (ENDS.test(statementOf(text))) {
+        throw new TypeError(`the guard begins and ends this transaction: not ${text.trim()}`);
+      }
+      if (this.failure instanceof SeveralStatements) throw this.failure;
       try {
-        return await connection.query(text, values === undefined ? undefined : [...values]);
+        const result: PostgresResult | readonly PostgresResult[] = await connection.query(text, values && [...values]);
+        if (Array.isArray(result)) checkControl(result);
+        return result;
       } catch (error) {
         this.failure ??= error;
         throw error;
@@ -93,6 +104,36 @@ export class TransactionHandle {
   close(): void {
     this.#open = false;
   }
+}
+
+/** Without the comments, which nest, and the empty statements before it. */
+function statementOf(text: string): string {
+  let rest = text;
+  for (;;) {
+    rest = rest.replace(/^[\s;]+/, '');
+    if (rest.startsWith('--')) rest = rest.replace(/^.*/, '');
+    else if (rest.startsWith('/*')) rest = behindComment(rest);
+    else return rest;
+  }
+}
+
+function behindComment(text: string): string {
+  let depth = 0;
+  for (const { 0: mark, index } of text.matchAll(/\/\*|\*\//g)) {
+    depth += mark === '/*' ? 1 : -1;
+    if (depth === 0) return text.slice(index + mark.length);
+  }
+  return '';
+}
+
+/** A driver gives an array for several statements. */
+function checkControl(results: readonly PostgresResult[]): void {
+  const control = results.find(({ command }) => CONTROL.includes(command));
+  if (control === undefined) return;
+  throw new SeveralStatements(
+    `${control.command} among several statements: the guard begins and ends this transaction. What came before an end of it ` +
+      'may be kept, and what came after it in the same text',
+  );
 }
 
 /** The SQLSTATE of an error, undefined when it has none. */

@@ -13,7 +13,15 @@ import { repeated } from './again.js';
 import type { Attempt } from './again.js';
 import { checkLease, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
-import { codeOf, explained, literal, mayRunAgain, MetNoRow, TransactionHandle } from './postgres-transaction.js';
+import {
+  codeOf,
+  explained,
+  literal,
+  mayRunAgain,
+  MetNoRow,
+  SeveralStatements,
+  TransactionHandle,
+} from './postgres-transaction.js';
 import type { PostgresPool, PostgresResult, PostgresWork } from './postgres-transaction.js';
 import type { FencedLease, Outcome, Rejected, Stale } from './types.js';
 import { inTime } from './work-time.js';
@@ -41,7 +49,9 @@ export interface PostgresFenceOptions {
   readonly limitMs?: number;
   /**
    * Of the transactions. Default: `read committed`, which is enough for the fence: it is the first statement and locks. Choose
-   * a stricter one for your own statements' sake; more runs are then run again.
+   * a stricter one for your own statements' sake; more runs are then run again. The raise is then a transaction of its own
+   * before that of the work, or the work would read what was there before its predecessors were done: it stays when the work
+   * throws.
    */
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable';
 }
@@ -108,8 +118,9 @@ export function postgresFence(pool: PostgresPool, options: PostgresFenceOptions 
   if (faults.length > 0) throw new TypeError(faults.join('; '));
 
   const run = async <T>(given: FencedLease | readonly FencedLease[], work: PostgresWork<T>): Promise<Outcome<T>> => {
-    const begin = beginning(leasesOf(given), limitMs, isolation);
-    return repeated(() => attemptOf(pool, begin, work, limitMs));
+    const leases = leasesOf(given);
+    const begin = beginning(leases, limitMs, isolation);
+    return repeated(() => attemptOf(pool, begin, work, limitMs, leases.length === 1));
   };
 
   return {
@@ -151,12 +162,16 @@ export function postgresFence(pool: PostgresPool, options: PostgresFenceOptions 
  * One message, so that the client cannot stop between its parts: nobody holds a fence without a limit. The wait for the fence
  * itself may take as long as the predecessors may need.
  */
-function beginning(leases: readonly FencedLease[], limitMs: number, isolation: string): string {
+function beginning(leases: readonly FencedLease[], limitMs: number, isolation: string): readonly string[] {
   const entries = leases.map(({ domain, token, cluster, incarnation }, at) => {
     const args = [limitMs, literal(domain), token, literal(issuerOf(cluster)), literal(incarnation)].join(', ');
     return `fencing.enter(${args})::text as e${at}`;
   });
-  return `begin isolation level ${isolation}; select ${entries.join(', ')}`;
+  const enter = `select ${entries.join(', ')}`;
+  const raise = `begin isolation level read committed; ${enter}`;
+  // A snapshot for the whole transaction is taken before the wait for the fence, and would not have what predecessors
+  // commit meanwhile. So the raise is committed first; behind it no predecessor commits.
+  return isolation === 'read committed' ? [raise] : [raise, `commit; begin isolation level ${isolation}; ${enter}`];
 }
 
 /** What `fencing.enter` says, as JSON. */
@@ -170,9 +185,10 @@ interface Entered {
 
 async function attemptOf<T>(
   pool: PostgresPool,
-  begin: string,
+  begin: readonly string[],
   work: PostgresWork<T>,
   limitMs: number,
+  alone: boolean,
 ): Promise<Attempt<T>> {
   const connection = await pool.connect();
   const handle = new TransactionHandle(connection);
@@ -184,28 +200,33 @@ async function attemptOf<T>(
   let reusable = false;
   let begun = false;
   try {
-    // A driver gives an array for several statements.
-    const results = (await explained(connection.query(begin))) as unknown as readonly PostgresResult[];
-    begun = true;
-    const entered = Object.values(results[1]?.rows[0] ?? {}).map((json) => JSON.parse(String(json)) as Entered);
-    const refused = entered.find(({ status }) => status !== 'applied');
-    if (refused !== undefined) {
-      await connection.query('rollback');
-      reusable = true;
-      return refusal(refused);
+    const entered: Entered[] = [];
+    let earlier: string | undefined;
+    for (const statements of begin) {
+      // A driver gives an array for several statements.
+      const results = (await explained(connection.query(statements))) as unknown as readonly PostgresResult[];
+      const each = Object.values(results.at(-1)?.rows[0] ?? {}).map((json) => JSON.parse(String(json)) as Entered);
+      const refused = each.find(({ status }) => status !== 'applied');
+      if (refused !== undefined) {
+        await connection.query('rollback');
+        reusable = true;
+        return refusal(refused);
+      }
+      earlier ??= each.find((one) => one.earlier !== null)?.earlier ?? undefined;
+      entered.splice(0, Infinity, ...each);
     }
+    begun = true;
     const workMs = Math.min(...entered.map(({ work_ms: ms }) => ms));
     const call = async (): Promise<T> => work(handle.tx);
     const value = await inTime(call(), workMs, () => new OutOfTime(workMs, limitMs));
     handle.close();
-    if (handle.failure instanceof MetNoRow) throw handle.failure;
+    if (handle.failure instanceof MetNoRow || handle.failure instanceof SeveralStatements) throw handle.failure;
     const { command } = await connection.query('commit');
     reusable = true;
     if (command === 'ROLLBACK') {
       const message = 'a statement of the guarded work failed, and the work went on: nothing was written';
       throw new Error(message, { cause: handle.failure });
     }
-    const earlier = entered.find((each) => each.earlier !== null)?.earlier ?? undefined;
     return { status: 'applied', value, earlierIncarnation: earlier };
   } catch (error) {
     // Behind a statement that still runs, a rollback would wait for it.
@@ -218,8 +239,8 @@ async function attemptOf<T>(
     if (error instanceof MetNoRow) return { status: 'missing' };
     const cause = [error, handle.failure].find(mayRunAgain);
     if (cause !== undefined) return { status: 'again', cause, last: false };
-    // Whoever waited in vain for the fence has waited long enough.
-    if (!begun && codeOf(error) === LOCK_TIMEOUT) return { status: 'again', cause: error, last: true };
+    // Whoever waited in vain for the only fence has waited long enough; with several, those that stood do not wait long.
+    if (!begun && codeOf(error) === LOCK_TIMEOUT) return { status: 'again', cause: error, last: alone };
     throw error;
   } finally {
     handle.close();

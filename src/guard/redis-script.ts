@@ -1,5 +1,5 @@
 /** What the server runs: the check of the fences, their raise, and the caller's work, in one script. */
-import { MAX_JUMP } from './fence.js';
+import { MAX_JUMP, MAX_TOKEN } from './fence.js';
 import { scriptOf } from './redis-client.js';
 import type { RedisArgument, Script } from './redis-client.js';
 
@@ -11,11 +11,20 @@ export function fenceKey(domain: string): string {
   return `${PREFIX}{${domain}}`;
 }
 
-/** Lua: what is wrong with the fields of a fence and its time to live, as the guard did not write it; nil when nothing is. */
+/** A driver that writes something before keys does so in some places of an operation only. */
+const PREFIXED = "if KEYS[1] ~= ARGV[2] then return {'prefixed', KEYS[1]} end";
+
+/**
+ * Lua: what is wrong with the fields of a fence and its time to live, as the guard did not write it; nil when nothing is.
+ * Texts of one length are in the order of their numbers.
+ */
 export const FAULT = `local function fault(stored, ttl)
   if stored.err then return stored.err end
   if not (stored[1] and stored[2] and stored[3]) then return 'token, issuer or incarnation is not there' end
-  if not string.find(stored[1], '^[1-9]%d*$') or #stored[1] > 19 then return 'its token is ' .. stored[1] end
+  local size = #stored[1]
+  if not string.find(stored[1], '^[1-9]%d*$') or size > 19 or (size == 19 and stored[1] > '${MAX_TOKEN}') then
+    return 'its token is ' .. stored[1]
+  end
   if ttl ~= -1 then return 'it has a time to live' end
 end
 `;
@@ -34,12 +43,13 @@ function guarded(work: string): string {
 local work = function(KEYS, ARGV) ${work}
 end
 local count = tonumber(ARGV[1])
-if KEYS[1] ~= ARGV[2] then return {'prefixed', KEYS[1]} end
+${PREFIXED}
+${FAULT}
 local function halves(token)
   local padded = string.rep('0', 20 - #token) .. token
   return tonumber(string.sub(padded, 1, 10)), tonumber(string.sub(padded, 11))
 end
-${FAULT}local raised, earlier = {}, {}
+local raised, earlier = {}, {}
 for i = 1, count do
   local token, issuer, incarnation = ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2]
   local ttl = redis.call('PTTL', KEYS[i])
@@ -68,7 +78,9 @@ end
 local keys, args = {}, {}
 for i = count + 1, #KEYS do keys[i - count] = KEYS[i] end
 for i = 3 * count + 3, #ARGV do args[i - 3 * count - 2] = ARGV[i] end
-return {'applied', earlier, work(keys, args)}`;
+local value = work(keys, args)
+if type(value) == 'table' and value.err then return value end
+return {'applied', earlier, value}`;
 }
 
 /** Redis does not undo: the first command that fails is the last that is tried, and is told with the replies before it. */
@@ -86,18 +98,40 @@ end
 return {replies}`),
 );
 
-/** For operators. */
-export const READ = scriptOf(
-  "#!lua flags=no-writes\nreturn redis.call('HMGET', KEYS[1], 'token', 'issuer', 'incarnation')",
+/** For operators, on one fence. ARGV: as of the others, with what the work needs in the place of a lease. */
+function ofOperator(flags: string, work: string): Script {
+  return scriptOf(`#!lua${flags}
+${PREFIXED}
+${FAULT}
+local function look()
+  local ttl = redis.call('PTTL', KEYS[1])
+  if ttl == -2 then return end
+  local stored = redis.pcall('HMGET', KEYS[1], 'token', 'issuer', 'incarnation')
+  return stored, fault(stored, ttl)
+end
+${work}`);
+}
+
+export const READ = ofOperator(
+  ' flags=no-writes',
+  `local stored, damage = look()
+if damage then return {'damaged', 1, damage} end
+return {'applied', {}, stored or {}}`,
 );
-export const ALLOW = scriptOf(
-  "#!lua\nif redis.call('HEXISTS', KEYS[1], 'token') == 0 then return 0 end\n" +
-    "redis.call('HSET', KEYS[1], 'issuer', ARGV[1])\nreturn 1",
+export const ALLOW = ofOperator(
+  '',
+  `local stored, damage = look()
+if damage then return {'damaged', 1, damage} end
+if stored then redis.call('HSET', KEYS[1], 'issuer', ARGV[3]) end
+return {'applied', {}, stored and 1 or 0}`,
 );
 /** Whatever lies there, and its time to live, goes. */
 export const RESET = scriptOf(
-  "#!lua\nredis.call('DEL', KEYS[1])\n" +
-    "redis.call('HSET', KEYS[1], 'token', ARGV[1], 'issuer', ARGV[2], 'incarnation', ARGV[3])",
+  `#!lua
+${PREFIXED}
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'token', ARGV[3], 'issuer', ARGV[4], 'incarnation', ARGV[5])
+return {'applied', {}}`,
 );
 
 /** One command as on the command line, `['HSET', 'stock:{orders/eu}', 'a', 9]`. Numbers are sent as text. */
@@ -119,7 +153,7 @@ export type FencedScript = (keys: readonly string[], args?: readonly (string | n
 /**
  * A piece of Lua that runs behind the check, for what reads and then writes. It is the body of a function with `KEYS` and
  * `ARGV`; what it returns is the operation's value. Name in `KEYS` every key that it touches. When it fails, the operation
- * throws what the server says, and what it had written before stays: look at everything first, then write. Nobody else is
+ * throws what the server says, as it does when it returns an error, and what it had written before stays: look at everything first, then write. Nobody else is
  * served while it runs, and once it has written nothing but the end of the server stops it: no loop without a bound.
  */
 export function fencedScript(lua: string): FencedScript {

@@ -14,7 +14,7 @@
 import { admit, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { evaluatorOf } from './redis-client.js';
-import type { RedisClient } from './redis-client.js';
+import type { RedisArgument, RedisClient, Script } from './redis-client.js';
 import { ALLOW, fenceKey, preparedCall, preparedCommands, READ, RESET } from './redis-script.js';
 import type { Prepared, RedisCommand, ScriptCall } from './redis-script.js';
 import type { Applied, FencedLease, Rejected, Stale } from './types.js';
@@ -91,11 +91,12 @@ export interface RedisFence {
   ): Promise<RedisOutcome<readonly unknown[]>>;
   /** The same for a script of yours, see {@link fencedScript}: its value is what the script returns. */
   run(lease: FencedLease | readonly FencedLease[], call: ScriptCall): Promise<RedisOutcome<unknown>>;
-  /** The fence of a domain, undefined when nobody has written under it. For operators. */
+  /** The fence of a domain, undefined when nobody has written under it. For operators. Throws an Error when it is damaged. */
   fence(domain: string): Promise<Fence | undefined>;
   /**
    * For operators: from now on the fence of this domain takes tokens of the cluster `cluster`, and no others. It
    * stays where it is, so the new cluster's tokens have to be greater (form it with a floor). False when there is no fence.
+   * Throws an Error, with nothing done, when it is damaged.
    */
   allowIssuer(domain: string, cluster: string): Promise<boolean>;
   /**
@@ -114,36 +115,42 @@ export interface RedisFence {
 export function redisFence(client: RedisClient): RedisFence {
   const evaluate = evaluatorOf(client);
 
-  const send = async (leases: readonly FencedLease[], work: Prepared): Promise<RedisOutcome<unknown>> => {
-    const keys = leases.map(({ domain }) => fenceKey(domain));
-    const fences = leases.map(fenceOf);
-    const reply = await evaluate(
-      work.script,
-      [...keys, ...work.keys],
-      [
-        String(leases.length),
-        keys[0] ?? '',
-        ...fences.flatMap(({ token, issuer, incarnation }) => [String(token), issuer, incarnation]),
-        ...work.args,
-      ],
-    );
-    const [status, ...facts] = reply as readonly unknown[];
-    if (String(status) === 'applied') {
-      const [earlier, value] = facts as [readonly unknown[], unknown];
-      return { status: 'applied', value, earlierIncarnation: earlier.map(String)[0] };
-    }
+  /** Runs a script on these fences, and gives what it answers: its status, and the facts of that. */
+  const ask = async (
+    domains: readonly string[],
+    script: Script,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+  ): Promise<readonly [string, ...unknown[]]> => {
+    const fences = domains.map(fenceKey);
+    const sent = [String(domains.length), fences[0] ?? '', ...args];
+    const [status, ...facts] = (await evaluate(script, [...fences, ...keys], sent)) as readonly unknown[];
     if (String(status) === 'prefixed') {
       throw new TypeError(
-        `this client writes ${String(facts[0])} for ${keys[0] ?? ''}, and would do so in some places of an operation only: ` +
+        `this client writes ${String(facts[0])} for ${fences[0] ?? ''}, and would do so in some places of an operation only: ` +
           'use one without a keyPrefix, and write it into your keys',
       );
     }
+    if (String(status) === 'damaged') throw damaged(domains[Number(facts[0]) - 1] ?? '', String(facts[1]));
+    return [String(status), ...facts];
+  };
+
+  const send = async (leases: readonly FencedLease[], work: Prepared): Promise<RedisOutcome<unknown>> => {
+    const fences = leases
+      .map(fenceOf)
+      .flatMap(({ token, issuer, incarnation }) => [String(token), issuer, incarnation]);
+    const domains = leases.map(({ domain }) => domain);
+    const [status, ...facts] = await ask(domains, work.script, work.keys, [...fences, ...work.args]);
+    if (status === 'applied') {
+      const [earlier, value] = facts as [readonly unknown[], unknown];
+      return { status: 'applied', value, earlierIncarnation: earlier.map(String)[0] };
+    }
     const lease = leases[Number(facts[0]) - 1];
-    if (lease === undefined) throw new Error(`an answer that the guard's script does not give: ${String(reply)}`);
-    if (String(status) === 'damaged') throw damaged(lease.domain, String(facts[1]));
-    const verdict = admit(fenceFrom(lease.domain, facts.slice(1)), lease);
+    if (lease === undefined)
+      throw new Error(`an answer that the guard's script does not give: ${status} ${String(facts)}`);
+    const verdict = admit(fenceFrom(facts.slice(1)), lease);
     // Both compare by the same rules; the words are of `admit`.
-    if (verdict.status === 'admitted') throw new Error(`the server refused what may act: ${String(reply)}`);
+    if (verdict.status === 'admitted') throw new Error(`the server refused what may act: ${String(facts)}`);
     return verdict;
   };
 
@@ -170,16 +177,17 @@ export function redisFence(client: RedisClient): RedisFence {
       return { ...raised, value: { domain, token, run: runOpened as RedisTenure['run'] } };
     },
     async fence(domain) {
-      const stored = (await evaluate(READ, [fenceKey(domain)], [])) as readonly unknown[];
-      return stored.every((part) => part === null) ? undefined : fenceFrom(domain, stored);
+      const [, , stored] = (await ask([domain], READ, [], [])) as [string, unknown, readonly unknown[]];
+      return stored.length === 0 ? undefined : fenceFrom(stored);
     },
     async allowIssuer(domain, cluster) {
-      return Number(await evaluate(ALLOW, [fenceKey(domain)], [issuerOf(cluster)])) === 1;
+      const [, , done] = await ask([domain], ALLOW, [], [issuerOf(cluster)]);
+      return Number(done) === 1;
     },
     async reset(lease) {
       checkLease(lease);
       const { token, issuer, incarnation } = fenceOf(lease);
-      await evaluate(RESET, [fenceKey(lease.domain)], [String(token), issuer, incarnation]);
+      await ask([lease.domain], RESET, [], [String(token), issuer, incarnation]);
     },
   };
 }
@@ -188,9 +196,8 @@ function isList(work: readonly RedisCommand[] | ScriptCall): work is readonly Re
   return Array.isArray(work);
 }
 
-/** Texts, or what a driver was told to make of them. */
-function fenceFrom(domain: string, [token, issuer, incarnation]: readonly unknown[]): Fence {
-  if (!/^[1-9]\d{0,18}$/.test(String(token))) throw damaged(domain, `its token is ${String(token)}`);
+/** Texts, or what a driver was told to make of them; the server has looked whether they are a fence. */
+function fenceFrom([token, issuer, incarnation]: readonly unknown[]): Fence {
   return { token: BigInt(String(token)), issuer: String(issuer), incarnation: String(incarnation) };
 }
 

@@ -111,6 +111,41 @@ describe.each(MARIADB)('$name', (kind) => {
       holder.release();
     });
 
+    it('several domains: the time of a fence that stands runs while another is waited for', async () => {
+      const us = lease(6, { domain: 'orders/us' });
+      await fence.open({ ...us, token: 5n });
+      const holder = await pool.getConnection();
+      await holder.query('start transaction');
+      await holder.query("call fencing_advance('orders/us', 5, null, null)");
+      const sql = 'select @@idle_transaction_timeout + 2 * @@max_statement_time as limited';
+      const outcome = fence.run([lease(6), us], async (tx) => (await tx.query(sql)).rows[0]?.['limited']);
+      await until('it waits', async () => (await db.waiting()) > 0);
+      await holder.query('do sleep(0.2)');
+      await holder.query('commit');
+      holder.release();
+      const done = await outcome;
+      if (done.status !== 'applied') throw new Error(done.status);
+      // All of limitMs, when nothing was waited for.
+      expect(done.value).toBeLessThan(60);
+    });
+
+    it('a raise that is taken back makes nobody stale, also where the session reads what is not committed', async () => {
+      await fence.open(lease(5));
+      const other = await pool.getConnection();
+      await other.query('start transaction');
+      await other.query('call fencing_advance(?, 9, null, null)', [D]);
+      const dirty = db.server.pool({ connectionLimit: 1 });
+      await dirty.query("set session tx_isolation = 'READ-UNCOMMITTED'");
+      const outcome = mysqlFence(dirty, { limitMs: 60_000 }).run(lease(5), (tx) => tx.change(add(1)));
+      let over = false;
+      void outcome.finally(() => (over = true)).catch(() => undefined);
+      await until('it waits', async () => over || (await db.waiting()) > 0);
+      await other.query('rollback');
+      other.release();
+      expect(await outcome).toMatchObject({ status: 'applied' });
+      expect(await qty()).toBe(11);
+    });
+
     it('a raise goes before the holders of the lower token that come after it', async () => {
       await fence.open(lease(5));
       const order: string[] = [];

@@ -83,6 +83,15 @@ describe.each(MARIADB)('$name', (kind) => {
       expect(await highest('a')).toBe(9);
     });
 
+    it('without its settings nothing is raised: there would be no cap', async () => {
+      await advanced(5);
+      await pool.query('delete from fencing_settings');
+      expect(await stateOf(advanced(2n ** 62n))).toBe('45000');
+      db.server.apply(MIGRATION);
+      expect(await stateOf(advanced(2n ** 62n))).toBe('FT005');
+      expect(await highest()).toBe(5);
+    });
+
     it('a raise is rolled back with its transaction', async () => {
       await connection.query('start transaction');
       await advance(5);
@@ -195,6 +204,29 @@ describe.each(MARIADB)('$name', (kind) => {
         expect(await stateOf(connection.query('insert into stock values (5, null, 0)'))).toBe('FT002');
         await advance(5, 'orders/us');
         expect(await stateOf(connection.query(move))).toBe('passed');
+      });
+
+      it('by column: names that differ by case, or by blanks, are others within one statement too', async () => {
+        await pool.query("call fencing_protect_by_column('stock', 'domain')");
+        await connection.query('start transaction');
+        await advance(5);
+        for (const other of ['ORDERS/EU', 'orders/eu ', 'orders/éu'])
+          for (const sql of [
+            "insert into stock values (7, 'orders/eu', 1), (8, ?, 1)",
+            'update stock set domain = ? where id = 1',
+          ])
+            expect(await stateOf(connection.query(sql, [other])), `${sql} ${other}`).toBe('FT002');
+      });
+
+      it('a session whose clock stands still: the fence is compared all the same', async () => {
+        await connection.query('set timestamp = 1700000000');
+        await connection.query('start transaction');
+        await advance(5);
+        expect(await write()).toBe('passed');
+        await connection.query('commit');
+        await mysqlFence(pool).open(lease(6));
+        expect(await write()).toBe('FT001');
+        expect(await qty()).toBe(11);
       });
 
       it('does not see truncate, nor the cascades of foreign keys, as the documentation says', async () => {

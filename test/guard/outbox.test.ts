@@ -141,6 +141,30 @@ describe.each(POSTGRES)('$name', (kind) => {
       });
     });
 
+    it('a failed delivery is kept with its message, whatever was thrown', async () => {
+      const thrown = [new Error('bad \0 byte'), Object.create(null)];
+      await put(5, 'x');
+      const mail = dispatcher(() => {
+        throw thrown.shift();
+      });
+      const error = () => db.one('select error from fencing.outbox');
+      expect(await mail.deliverDue(mailer(1))).toEqual(applied(1));
+      expect(await error()).toBe('Error: bad \ufffd byte');
+      await due();
+      expect(await mail.deliverDue(mailer(1))).toEqual(applied(1));
+      expect(await error()).toBe('failed with something that has no text');
+    });
+
+    it('what is cancelled after an attempt says so: it may have arrived', async () => {
+      await put(5, 'tried', { cancelIfSuperseded: true });
+      const mail = dispatcher(() => Promise.reject(new Error('timed out')));
+      await mail.deliverDue(mailer(1));
+      await fence.open(lease(6, D));
+      await mail.deliverDue(mailer(1));
+      const error = 'superseded by token 6 before it was claimed again, after 1 attempts: Error: timed out';
+      expect(await setAside()).toEqual([{ payload: 'tried', state: 'cancelled', error }]);
+    });
+
     describe('the order', () => {
       it('is that of the transactions in each domain, also while one has to be tried again; other domains go on', async () => {
         const receiver = new Receiver();

@@ -71,6 +71,12 @@ describe.each(POSTGRES)('$name', (kind) => {
       expect(await balance()).toBe(101);
     });
 
+    it('refuses a stored token that is none, with nothing changed', async () => {
+      await pool.query('update public."Account ""x""" set fence_token = -5 where "Id" = 1');
+      await expect(add(5, 1)).rejects.toThrow(/fence_token of row 1 in .* is -5: no fence/);
+      expect(await balance()).toBe(100);
+    });
+
     it('rejects another issuer, and a jump', async () => {
       await add(5, 1);
       expect(await rows.change(lease(9, 'staging'), 1, { set: 'balance = 0' })).toMatchObject({ reason: 'issuer' });

@@ -114,6 +114,15 @@ describe.each(POSTGRES)('$name', (kind) => {
         expect(await db.tryAdvance(7, 'fencepost:staging')).toMatchObject({ status: 'issuer' });
       });
 
+      it('raises nothing without its settings: there would be no cap', async () => {
+        await db.advance(5);
+        await db.pool.query('delete from fencing.settings');
+        await refused(db.advance(2n ** 62n), 'P0001');
+        await db.pool.query(MIGRATION);
+        await refused(db.advance(2n ** 62n), 'FT005');
+        expect(await db.advance(5)).toBe('5');
+      });
+
       it('refuses a poison token, and reset heals a fence that took one', async () => {
         await db.advance(1_796_000_000_000_041n);
         await refused(db.advance(2n ** 62n), 'FT005');

@@ -35,6 +35,8 @@ describe('options', () => {
   });
 });
 
+const WAITS = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
+
 describe.each(POSTGRES)('$name', (kind) => {
   describe.skipIf(kind.bin === undefined)('postgresFence', () => {
     let db: FencedDatabase;
@@ -116,6 +118,31 @@ describe.each(POSTGRES)('$name', (kind) => {
       expect([(await fence.fence(D))?.token, (await fence.fence('orders/us'))?.token]).toEqual([5n, 8n]);
     });
 
+    it('several domains: the time of a fence that stands runs while another is waited for', async () => {
+      const leases = [lease(6), lease(6, { domain: 'orders/us' })];
+      const holder = await pool.connect();
+      await holder.query('begin');
+      await holder.query("select fencing.advance('orders/us', 5)");
+      const short = await postgresFence(pool, { limitMs: 400 }).run(leases, () => undefined);
+      expect(short).toMatchObject({ status: 'retry', attempts: 5, cause: { code: '55P03' } });
+      const sql =
+        "select min(setting::int) as limited from pg_settings where name in ('statement_timeout', 'transaction_timeout') and setting <> '0'";
+      const outcome = postgresFence(pool, { limitMs: 60_000 }).run(
+        leases,
+        async (tx) => (await tx.query(sql)).rows[0]?.['limited'],
+      );
+      await until('it waits', async () => Number(await db.one(WAITS)) > 0);
+      await holder.query('select pg_sleep(0.2)');
+      await holder.query('commit');
+      holder.release();
+      const done = await outcome;
+      if (done.status !== 'applied') throw new Error(done.status);
+      const { rows } = await pool.query<{ whole: boolean }>(
+        "select current_setting('server_version_num')::int >= 170000 as whole",
+      );
+      expect(done.value).toBeLessThan(rows[0]?.whole === true ? 60_000 : 20_000);
+    });
+
     it('several domains are entered in one order, whoever gives them how, so that no two wait for each other', async () => {
       const asked: string[] = [];
       const connection = {
@@ -176,10 +203,24 @@ describe.each(POSTGRES)('$name', (kind) => {
             'abort',
             'start transaction',
             "prepare transaction 'x'",
+            '/* so /* nested */ much */ commit',
+            '-- done\ncommit',
+            ' ; commit',
           ];
           for (const word of words) await expect(tx.query(word)).rejects.toThrow(/begins and ends this transaction/);
         });
         expect([done.status, await qty()]).toEqual(['applied', 5]);
+      });
+
+      it('an end of the transaction among several statements: thrown, and nothing comes behind it unguarded', async () => {
+        for (const words of ['commit', 'rollback']) {
+          const done = fence.run(lease(5), async (tx) => {
+            await tx.query(`select 1; ${words}`).catch(() => undefined);
+            await tx.query(set(99)).catch(() => undefined);
+          });
+          await expect(done).rejects.toThrow(/among several statements/);
+        }
+        expect(await qty()).toBe(10);
       });
 
       it('a handle is of no use after its run, and is no pool', async () => {
@@ -252,6 +293,24 @@ describe.each(POSTGRES)('$name', (kind) => {
         });
         expect([outcome, calls, await qty()]).toEqual([{ status: 'stale', fence: 6n }, 1, 77]);
       });
+
+      it.each(['repeatable read', 'serializable'] as const)(
+        'work in %s reads what its predecessor committed while the raise waited for it',
+        async (isolation) => {
+          await fence.open(lease(5));
+          const holder = await pool.connect();
+          await holder.query('begin');
+          await holder.query('select fencing.advance($1, 5)', [D]);
+          await holder.query(set(3));
+          const read = 'select qty from stock where id = 1';
+          const strict = postgresFence(pool, { isolation, limitMs: 60_000 });
+          const done = strict.run(lease(6), async (tx) => (await tx.query(read)).rows[0]);
+          await until('the raise waits', async () => Number(await db.one(WAITS)) > 0);
+          await holder.query('commit');
+          holder.release();
+          expect(await done).toMatchObject({ status: 'applied', value: { qty: 3 } });
+        },
+      );
 
       it('a bounded number of times, then retry', async () => {
         const strict = postgresFence(pool, { isolation: 'repeatable read', limitMs: 60_000 });

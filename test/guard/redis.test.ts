@@ -135,6 +135,10 @@ else
         await expect(fence.run(lease(6), failing([KEY]))).rejects.toThrow(/value is not an integer/);
         expect(await stored()).toBe('half');
         expect(await fence.run(lease(5), [])).toEqual({ status: 'stale', fence: 6n });
+        for (const failed of ["redis.error_reply('NO stock')", "redis.pcall('INCR', KEYS[1])"])
+          await expect(fence.run(lease(6), fencedScript(`return ${failed}`)([KEY]))).rejects.toThrow(
+            /NO stock|integer/,
+          );
         await expect(fence.run(lease(6), fencedScript('this is no Lua')([]))).rejects.toThrow(/compiling script/);
       });
 
@@ -209,6 +213,11 @@ else
         /its token is 5e3/,
       ],
       ['leading zeros', [['HSET', FENCE, 'token', '05', 'issuer', 'i', 'incarnation', A]], /its token is 05/],
+      [
+        'a token that none is as great as',
+        [['HSET', FENCE, 'token', String(2n ** 63n), 'issuer', 'fencepost:prod', 'incarnation', A]],
+        /its token is 9223372036854775808/,
+      ],
       ['20 digits', [['HSET', FENCE, 'token', '1'.repeat(20), 'issuer', 'i', 'incarnation', A]], /its token is 1{20}/],
       [
         'a time to live',
@@ -222,6 +231,9 @@ else
       for (const [name = '', ...args] of commands) await redis.send(name, ...args);
       await expect(fence.run(lease(6), [set('x')])).rejects.toThrow(message);
       await expect(fence.open(lease(6))).rejects.toThrow(`the fence of ${D}, in ${FENCE}, is damaged`);
+      // Nor is it shown as if it were one, or mended by the way.
+      await expect(fence.fence(D)).rejects.toThrow(message);
+      await expect(fence.allowIssuer(D, 'next')).rejects.toThrow(message);
       expect(await stored()).toBeNull();
       await fence.reset(lease(6));
       expect((await fence.run(lease(6), [set('x')])).status).toBe('applied');
@@ -268,6 +280,9 @@ else
       await expect(through.run(lease(5), [set('x')])).rejects.toThrow(
         /writes app:fencepost:fence:.*without a keyPrefix/,
       );
+      // An operator would look at, and reset, what no run ever compares with.
+      for (const act of [through.fence(D), through.allowIssuer(D, 'next'), through.reset(lease(5))])
+        await expect(act).rejects.toThrow(/without a keyPrefix/);
       expect(await redis.send('DBSIZE')).toBe(0);
     });
   });

@@ -91,6 +91,9 @@ begin
   select f.token, f.issuer, f.incarnation into o_token, o_issuer, o_incarnation
     from fencing_fence f where f.domain = p_domain for update;
   select s.max_jump into v_cap from fencing_settings s lock in share mode;
+  if v_cap is null then
+    signal sqlstate '45000' set message_text = 'fencing_settings has lost its row: apply fencing.sql again';
+  end if;
 
   if o_issuer <> p_issuer then
     set o_status = 'issuer';
@@ -157,32 +160,32 @@ begin
     @fencing_judged = null;
 end //
 
--- Called by the triggers of protected tables, before a row is changed. It compares by itself, under a lock that stays until the
--- transaction ends, so what a variable says can never let a stale token pass.
+-- Called by the triggers of protected tables, for each row. It compares by itself, under a lock that stays until the transaction
+-- ends, so what a variable says can never let a stale token pass. That a variable is of this transaction is asked once for each
+-- statement, because asking takes long: now() stands still within one.
 create or replace procedure fencing_judge(p_relation varchar(192) character set utf8mb4, p_domain varchar(255) character set utf8mb4)
 begin
   declare v_token, v_highest bigint;
   declare v_ends varchar(64);
   declare v_message text character set utf8mb4;
-  -- now() stands still within a statement: the first row of a domain is enough.
-  if not @fencing_judged <=> concat(now(6), ' ', p_domain) then
-    if not @fencing_claimed_in <=> 'fencing_enter' then
-      call fencing_count_ends(v_ends);
-    end if;
-    if @fencing_claimed_in <=> coalesce(v_ends, 'fencing_enter') then
-      set v_token = cast(json_unquote(json_extract(@fencing_claims, concat('$."', p_domain, '"'))) as signed);
-    end if;
-    if v_token is null then
-      set v_message = left(concat('protected: call fencing_advance first in this transaction, for a write to ', p_relation), 128);
-      signal sqlstate 'FT002' set message_text = v_message;
-    end if;
-    select f.token into v_highest from fencing_fence f where f.domain = p_domain lock in share mode;
-    if not v_highest <=> v_token then
-      set v_message = left(concat('stale: token ', v_token, ', and the fence is at ', coalesce(v_highest, 0), ', of ', p_domain), 128);
-      signal sqlstate 'FT001' set message_text = v_message;
-    end if;
-    set @fencing_judged = concat(now(6), ' ', p_domain);
+  declare v_claimed boolean default @fencing_claimed_in <=> 'fencing_enter' or @fencing_judged <=> concat(now(6));
+  if not v_claimed then
+    call fencing_count_ends(v_ends);
+    set v_claimed = @fencing_claimed_in <=> v_ends;
   end if;
+  if v_claimed then
+    set v_token = cast(json_unquote(json_extract(@fencing_claims, concat('$."', p_domain, '"'))) as signed);
+  end if;
+  if v_token is null then
+    set v_message = left(concat('protected: call fencing_advance first in this transaction, for a write to ', p_relation), 128);
+    signal sqlstate 'FT002' set message_text = v_message;
+  end if;
+  select f.token into v_highest from fencing_fence f where f.domain = p_domain lock in share mode;
+  if not v_highest <=> v_token then
+    set v_message = left(concat('stale: token ', v_token, ', and the fence is at ', coalesce(v_highest, 0), ', of ', p_domain), 128);
+    signal sqlstate 'FT001' set message_text = v_message;
+  end if;
+  set @fencing_judged = concat(now(6));
 end //
 
 -- Takes the protection off. By an account with the right TRIGGER on the table; commits, as whatever defines something.
@@ -237,15 +240,15 @@ begin
   call fencing_make_triggers(p_table, concat('old.', v_column), concat('new.', v_column));
 end //
 
--- Keeps successors out for at most `p_ms` milliseconds (2 000 or more), whatever becomes of the client: the server ends a
+-- Keeps successors out for at most `p_ms` milliseconds (1 500 or more), whatever becomes of the client: the server ends a
 -- connection that idles within a transaction for a third of it (in whole seconds, one at least), and a statement that takes
 -- half of the rest; `o_work_ms` is what is left for the client's own work. Limits that are lower already stay. For this
 -- connection, from its next statement on.
 create or replace procedure fencing_limit_transaction(p_ms integer, out o_work_ms integer)
 begin
   declare v_idle integer default greatest(floor(p_ms / 3000), 1);
-  if p_ms is null or p_ms < 2000 then
-    signal sqlstate '22023' set message_text = 'fencing_limit_transaction: at least 2000 milliseconds';
+  if p_ms is null or p_ms < 1500 then
+    signal sqlstate '22023' set message_text = 'fencing_limit_transaction: at least 1500 milliseconds';
   end if;
   set o_work_ms = floor((p_ms - 1000 * v_idle) / 2);
   set session
@@ -261,7 +264,8 @@ end //
 
 -- All that begins a guarded transaction, for clients that end it by fencing_leave: begins it, waits for the fences up to `p_ms`,
 -- advances, limits the transaction to `p_ms`. `p_leases`: a JSON list of objects with domain, token (as text), issuer and
--- incarnation, each of another domain, in the order in which everybody locks them. Gives one row, names in it as hexadecimal
+-- incarnation, each of another domain, in the order in which everybody locks them; while it waits for one of them, the time of
+-- those before it runs. Gives one row, names in it as hexadecimal
 -- digits, because connections have character sets; unless its status is `applied` the transaction is over already.
 --
 -- Transactions under the equal token run side by side: they share a lock that a raise takes for itself. InnoDB hands it out in
@@ -280,6 +284,8 @@ begin
   declare v_status varchar(16);
   declare v_shared boolean default false;
   declare v_work integer;
+  declare v_left integer default p_ms;
+  declare v_stood datetime(6);
 
   -- What somebody left behind in this connection is not ours to commit.
   rollback and no chain no release;
@@ -302,7 +308,9 @@ begin
   end if;
 
   -- In a transaction of its own: only to know which lock to take, that what is stale need not wait, and that rows are there.
-  -- Two that lock a row that is not there wait for each other when they insert it.
+  -- Two that lock a row that is not there wait for each other when they insert it. Never a raise that may be taken back: the
+  -- session's own level may be one that reads it.
+  set transaction isolation level read committed;
   while v_at < v_count and v_status is null do
     set v_domain = json_unquote(json_extract(p_leases, concat('$[', v_at, '].domain'))),
       v_token = cast(json_unquote(json_extract(p_leases, concat('$[', v_at, '].token'))) as signed),
@@ -314,6 +322,7 @@ begin
     if v_fence is null then
       insert ignore into fencing_fence (domain, token) values (v_domain, 0);
       commit and no chain no release;
+      set transaction isolation level read committed;
     elseif v_fence > v_token and coalesce(v_fence_issuer, v_issuer) <=> v_issuer then
       set v_status = 'stale';
     end if;
@@ -351,11 +360,19 @@ begin
         set v_earlier = v_fence_incarnation;
       end if;
       set v_at = v_at + 1;
+      if v_count > 1 and v_status = 'applied' then
+        set v_stood = coalesce(v_stood, sysdate(6)),
+          v_left = least(p_ms, p_ms - timestampdiff(microsecond, v_stood, sysdate(6)) div 1000);
+        if v_left < 1500 then
+          signal sqlstate 'HY000' set mysql_errno = 1205, message_text = 'fencing_enter: not all fences were free in time';
+        end if;
+        set session innodb_lock_wait_timeout = least(@@session.innodb_lock_wait_timeout, greatest((v_left - 1500) div 1000, 1));
+      end if;
     end while;
   end if;
 
   if v_status = 'applied' then
-    call fencing_limit_transaction(p_ms, v_work);
+    call fencing_limit_transaction(v_left, v_work);
   else
     call fencing_leave(false);
   end if;

@@ -116,7 +116,8 @@ begin
       perform pg_advisory_xact_lock(1718969203, key);
     end if;
     -- A new statement, so it sees what was committed before the lock was ours. A transaction with one snapshot for all
-    -- its statements does not; the row lock makes it fail with 40001 where it would be wrong.
+    -- its statements does not; the row lock makes it fail with 40001 where it would be wrong. What such a transaction reads
+    -- itself may be older than a raise that had to wait: raise in a transaction of its own first.
     if current_setting('transaction_isolation') = 'read committed' then
       select * into old from fencing.fence f where f.domain = try_advance.domain;
     else
@@ -140,7 +141,10 @@ begin
       'the same tokens. Stop the cluster that was left behind, and acquire anew.',
       try_advance.token, try_advance.domain, old.incarnation, try_advance.incarnation);
   else
-    if old.token < try_advance.token then select s.max_jump into cap from fencing.settings s; end if;
+    if old.token < try_advance.token then
+      select s.max_jump into cap from fencing.settings s;
+      if cap is null then raise exception 'fencing.settings has lost its row: apply fencing.sql again'; end if;
+    end if;
     if try_advance.token - old.token > cap then
       status := 'jump';
       message := format('token %s of %s is %s ahead of its fence, more than max_jump in fencing.settings allows. If it is '
@@ -212,16 +216,30 @@ end
 $$;
 
 -- All that begins a guarded transaction: waits for the fence up to `ms`, advances, limits the transaction to `ms`. Gives JSON:
--- what try_advance gives, and `work_ms` of limit_transaction.
+-- what try_advance gives, and `work_ms` of limit_transaction. For several domains call it for each, in an order that all keep:
+-- the time of the first, once it stands, runs while the others are waited for, up to half of what is left of it.
 create or replace function fencing.enter(ms integer, domain text, token bigint, issuer text, incarnation text)
 returns json language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   done record;
-  was text := set_config('lock_timeout', ms::text, true);
+  stood text := current_setting('fencing.stood', true);
+  rest integer := ms;
+  was text;
 begin
+  if stood <> '' then
+    rest := greatest(ms - (extract(epoch from clock_timestamp() - stood::timestamptz) * 1000)::integer, 2);
+    was := set_config('lock_timeout', (rest / 2)::text, true);
+  else
+    was := set_config('lock_timeout', ms::text, true);
+  end if;
   done := fencing.try_advance(enter.domain, enter.token, enter.issuer, enter.incarnation);
+  if stood <> '' then
+    rest := greatest(ms - (extract(epoch from clock_timestamp() - stood::timestamptz) * 1000)::integer, 1);
+  else
+    was := set_config('fencing.stood', clock_timestamp()::text, true);
+  end if;
   return json_build_object('status', done.status, 'fence', done.fence::text, 'earlier', done.earlier_incarnation,
-    'message', done.message, 'work_ms', fencing.limit_transaction(ms));
+    'message', done.message, 'work_ms', fencing.limit_transaction(rest));
 end
 $$;
 

@@ -89,7 +89,10 @@ create or replace function fencing.outbox_claim(
 declare
   by_token bigint := fencing.outbox_token('outbox/' || outbox_claim.queue, 'outbox_claim');
 begin
-  update fencing.outbox o set state = 'cancelled', error = format('superseded by token %s before it was claimed', f.token)
+  update fencing.outbox o set state = 'cancelled', error = concat(
+      format('superseded by token %s before it was claimed', f.token),
+      -- Somebody may have it all the same.
+      case when o.attempts > 0 then format(' again, after %s attempts', o.attempts) end, ': ' || o.error)
     from fencing.fence f
     where o.queue = outbox_claim.queue and o.state = 'pending' and o.cancel_if_superseded
       and f.domain = o.domain and f.token > o.token;
