@@ -132,7 +132,7 @@ export function drawParameters(seed: number): Parameters {
     rates: Array.from({ length: nodes }, () => drawRate(random)),
     wallOffsetsMs: drawWallOffsets(random, nodes),
     ...drawStarts(random, replica),
-    durationMs: between(random, 0.86, 1.4) * clients.ttlMs[0],
+    durationMs: between(random, 1, 1.6) * clients.ttlMs[0],
     toTheLastLease: chance(random, 300),
     faultEveryMs: skewed(random, 150, 2_500),
     // From less than a heartbeat to more than a lease.

@@ -11,8 +11,8 @@ import { ClientProcess } from './process.js';
 import { clientSurroundings } from './surroundings.js';
 import { simWatches } from './watching.js';
 
-/** In 1 000 runs: how often it keeps its lease beyond a TTL. In the others it renews once: time costs events. */
-const BEYOND_TTL = 150;
+/** In 1 000 runs: how often it keeps its lease beyond a TTL. In the others it renews once or twice: time costs events. */
+const BEYOND_TTL = 350;
 
 /** See the head of the file. Tries again until it succeeds: whoever asks for it sets the bound. */
 export class Probe implements SimClient {
@@ -27,7 +27,7 @@ export class Probe implements SimClient {
     const { surroundings, machine } = ports;
     this.#ports = ports;
     this.#domain = domain;
-    this.#keepTtls = chance(surroundings.random, BEYOND_TTL) ? 1.2 : 0.4;
+    this.#keepTtls = chance(surroundings.random, BEYOND_TTL) ? 1.2 : 0.5;
     this.#process = new ClientProcess(machine, surroundings.scheduler, surroundings.random);
   }
 
