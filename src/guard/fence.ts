@@ -34,8 +34,12 @@ export function isToken(text: unknown): text is string {
   return typeof text === 'string' && /^[1-9][0-9]{0,18}$/.test(text) && BigInt(text) <= MAX_TOKEN;
 }
 
-/** The issuer of a cluster's tokens. The name, never the incarnation: a restore must not lock every resource (S8). */
+/**
+ * The issuer of a cluster's tokens. The name, never the incarnation: a restore must not lock every resource (S8). Throws a
+ * TypeError for a name that no lease has: a fence that was given to it would refuse everybody.
+ */
 export function issuerOf(cluster: string): string {
+  if (typeof cluster !== 'string' || cluster === '') throw new TypeError('cluster must be the name of a cluster');
   return `fencepost:${cluster}`;
 }
 

@@ -163,6 +163,7 @@ describe('issuer and incarnation (S8)', () => {
     expect((await put(lease(9, staging), 'b')).status).toBe('applied');
     expect(await put(lease(10), 'c')).toMatchObject({ status: 'rejected', reason: 'issuer' });
     expect(await fence.allowIssuer('nobody/wrote', 'staging')).toBe(false);
+    await expect(fence.allowIssuer('orders/eu', '')).rejects.toThrow('name of a cluster');
   });
 });
 
@@ -358,24 +359,17 @@ describe('the handle', () => {
     });
     await bytes.open();
     const key = new TextEncoder().encode('!fencepost!orders/eu');
-    const attack = levelFence(bytes).run(lease(5), (data) => {
+    const guarded = levelFence(bytes);
+    const attack = guarded.run(lease(5), (data) => {
       data.del(key);
     });
     await expect(attack).rejects.toThrow('keys that begin with');
-    expect(
-      (
-        await levelFence(bytes).run(lease(5), (data) => {
-          data.put(key.slice(3), key);
-        })
-      ).status,
-    ).toBe('applied');
-    expect(
-      (
-        await levelFence(bytes).run(lease(4), (data) => {
-          data.put(key.slice(3), key);
-        })
-      ).status,
-    ).toBe('stale');
+    const write = (token: number) =>
+      guarded.run(lease(token), (data) => {
+        data.put(key.slice(3), key);
+      });
+    expect((await write(5)).status).toBe('applied');
+    expect((await write(4)).status).toBe('stale');
     await bytes.close();
   });
 });
