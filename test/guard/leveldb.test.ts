@@ -353,10 +353,8 @@ describe('the handle', () => {
 
   test('cannot touch the fences', async () => {
     await expect(put(lease(5), 'x', '!fencepost!orders/eu')).rejects.toThrow('keys that begin with');
-    const bytes = new ClassicLevel<Uint8Array, Uint8Array>(join(directory, 'bytes'), {
-      keyEncoding: 'view',
-      valueEncoding: 'view',
-    });
+    const encodings = { keyEncoding: 'view', valueEncoding: 'view' };
+    const bytes = new ClassicLevel<Uint8Array, Uint8Array>(join(directory, 'bytes'), encodings);
     await bytes.open();
     const key = new TextEncoder().encode('!fencepost!orders/eu');
     const guarded = levelFence(bytes);

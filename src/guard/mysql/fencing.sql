@@ -265,8 +265,7 @@ end //
 -- All that begins a guarded transaction, for clients that end it by fencing_leave: begins it, waits for the fences up to `p_ms`,
 -- advances, limits the transaction to `p_ms`. `p_leases`: a JSON list of objects with domain, token (as text), issuer and
 -- incarnation, each of another domain, in the order in which everybody locks them; while it waits for one of them, the time of
--- those before it runs. Gives one row, names in it as hexadecimal
--- digits, because connections have character sets; unless its status is `applied` the transaction is over already.
+-- those before it runs. Gives one row, names in it as hexadecimal digits, because connections have character sets; unless its status is `applied` the transaction is over already.
 --
 -- Transactions under the equal token run side by side: they share a lock that a raise takes for itself. InnoDB hands it out in
 -- the order of asking, so a stream of stale holders cannot keep their successor out. Where several servers take
