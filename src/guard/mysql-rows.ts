@@ -1,18 +1,14 @@
 /** The guard of MariaDB that keeps the fence in the row that it guards. */
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
-import { admit, checkLease, issuerOf, MAX_JUMP } from './fence.js';
+import { checkLease, issuerOf, MAX_JUMP } from './fence.js';
 import { literal, mayRunAgain, rowsOf, textOf } from './mysql-transaction.js';
 import type { MysqlPool, Row } from './mysql-transaction.js';
+import { admitToRow } from './row-fence.js';
+import type { RowTable } from './row-fence.js';
 import type { FencedLease, Outcome } from './types.js';
 
-/** The table for {@link mysqlRows}. */
-export interface RowTable {
-  /** Its name; `database.table` where it is in another one. */
-  readonly table: string;
-  /** The column of its primary key. */
-  readonly key: string;
-}
+export type { RowTable } from './row-fence.js';
 
 /** A change of one row, in SQL. */
 export interface RowChange {
@@ -42,7 +38,8 @@ export interface MysqlRows {
    * One update of one row, in one statement that compares and raises the fence: right at every isolation level, and there is
    * no transaction that a holder who stops could leave open. `missing` when there is no such row, or `where` does not hold.
    * Deadlocks, and locks that are not granted in time, are run again, up to five times; then `retry`. Other errors of the
-   * database are thrown, and an Error, with nothing changed, when what is stored is no fence; when the connection is lost nobody knows whether the change was made, and you look.
+   * database are thrown, and an Error, with nothing changed, when what is stored is no fence; when the connection is lost
+   * nobody knows whether the change was made, and you look.
    */
   change(lease: FencedLease, key: unknown, change: RowChange): Promise<Outcome<undefined>>;
 }
@@ -60,28 +57,19 @@ export function mysqlRows(pool: MysqlPool, { table, key: keyColumn }: RowTable):
   const key = identifier(keyColumn);
 
   /** The row, and what its fence says of this lease; undefined when there is no row. */
-  const read = async (id: unknown, { cluster, incarnation, ...lease }: FencedLease) => {
+  const read = async (id: unknown, lease: FencedLease) => {
     const columns = `${name}.*, cast(fence_token as char) as fence_token, hex(fence_issuer) as fencing_issuer`;
     const [found] = await rowsOf(pool, `select ${columns} from ${name} where ${key} = ?`, [id]);
     if (found === undefined) return undefined;
     const { fencing_issuer: hex, ...row } = found;
-    const stored = row['fence_token'] as string | null;
-    if (stored === null || stored.startsWith('-')) {
-      throw new Error(
-        `fence_token of row ${String(id)} in ${table} is ${String(stored)}: no fence. Nothing was changed. Find out who wrote there, ` +
-          'then set it by hand to the token of the lease that was granted last',
-      );
-    }
-    const token = BigInt(stored);
-    const fence = { token, issuer: textOf(hex) ?? issuerOf(cluster), incarnation };
-    return { row, fenced: token > 0n, verdict: admit(fence, { ...lease, cluster, incarnation }) };
+    const stored = { token: row['fence_token'] as string | null, issuer: textOf(hex) };
+    return { row, verdict: admitToRow(`row ${String(id)} in ${table}`, stored, lease) };
   };
 
   /** Why the update met no row. Nothing was changed, and a fence only rises, so asking afterwards is soon enough. */
   const whyNot = async <T>(lease: FencedLease, id: unknown): Promise<Outcome<T>> => {
-    const found = await read(id, lease);
-    if (found?.fenced !== true || found.verdict.status === 'admitted') return { status: 'missing' };
-    return found.verdict;
+    const verdict = (await read(id, lease))?.verdict;
+    return verdict === undefined || verdict.status === 'admitted' ? { status: 'missing' } : verdict;
   };
 
   const change = async (

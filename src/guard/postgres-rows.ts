@@ -1,21 +1,17 @@
 /** The guard of PostgreSQL that keeps the fence in the row that it guards. */
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
-import { admit, checkLease, issuerOf, MAX_JUMP } from './fence.js';
+import { checkLease, issuerOf, MAX_JUMP } from './fence.js';
 import { mayRunAgain } from './postgres-transaction.js';
 import type { PostgresPool } from './postgres-transaction.js';
+import { admitToRow } from './row-fence.js';
+import type { RowTable } from './row-fence.js';
 import type { FencedLease, Outcome } from './types.js';
 
 /** A row, by the names of its columns, as the driver gives it. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The table for {@link postgresRows}. */
-export interface RowTable {
-  /** Its name; `schema.table` where it is not on the search path. */
-  readonly table: string;
-  /** The column of its primary key. */
-  readonly key: string;
-}
+export type { RowTable } from './row-fence.js';
 
 /** A change of one row, in SQL. */
 export interface RowChange {
@@ -45,8 +41,8 @@ export interface PostgresRows {
   open(lease: FencedLease, key: unknown): Promise<Outcome<RowTenure>>;
   /**
    * One update of one row, in one statement that compares and raises the fence: right at every isolation level, and there is
-   * no transaction that a holder who stops could leave open. Gives what `returning` names of the row after it. `missing` when there is no such row, or
-   * `where` does not hold. Serialization failures and deadlocks are run again, up to five times; then `retry`. Other errors
+   * no transaction that a holder who stops could leave open. Gives what `returning` names of the row after it. `missing`
+   * when there is no such row, or `where` does not hold. Serialization failures and deadlocks are run again, up to five times; then `retry`. Other errors
    * of the database are thrown.
    */
   change(lease: FencedLease, key: unknown, change: RowChange): Promise<Outcome<Row>>;
@@ -65,24 +61,10 @@ export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowT
   /** Why the update met no row. Nothing was changed, and a fence only rises, so asking afterwards is soon enough. */
   const whyNot = async <T>(lease: FencedLease, id: unknown): Promise<Outcome<T>> => {
     const sql = `select fence_token::text as token, fence_issuer as issuer from ${name} where ${key} = $1`;
-    const [row] = (await pool.query(sql, [id])).rows as readonly {
-      token: string | null;
-      issuer: string | null;
-    }[];
-    if (row !== undefined && (row.token === null || row.token.startsWith('-'))) {
-      throw new Error(
-        `fence_token of row ${String(id)} in ${table} is ${String(row.token)}: no fence. Nothing was changed. Find out who wrote ` +
-          'there, then set it by hand to the token of the lease that was granted last',
-      );
-    }
-    if (row?.token == null || row.token === '0') return { status: 'missing' };
-    // A row stores no incarnation, so none is ever another one.
-    const { cluster, incarnation } = lease;
-    const verdict = admit({ token: BigInt(row.token), issuer: row.issuer ?? issuerOf(cluster), incarnation }, lease);
-    if (verdict.status === 'admitted') return { status: 'missing' };
-    if (verdict.status === 'stale') return verdict;
-    const message = `${verdict.message} The fence is that of row ${String(id)} in ${table}: set its fence_token and fence_issuer by hand.`;
-    return { ...verdict, message };
+    const [row] = (await pool.query(sql, [id])).rows as readonly { token: string | null; issuer: string | null }[];
+    if (row === undefined) return { status: 'missing' };
+    const verdict = admitToRow(`row ${String(id)} in ${table}`, row, lease);
+    return verdict.status === 'admitted' ? { status: 'missing' } : verdict;
   };
 
   const change = async (
