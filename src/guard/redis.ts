@@ -1,6 +1,7 @@
 /**
- * A guard for Redis 7 and later and Valkey: the fence of a domain is a hash beside the data, and each operation is one Lua
- * script that compares, raises and carries out, so that nobody comes between. Works with `ioredis`, `iovalkey` and node-redis.
+ * A guard for Redis 7 and later: the fence of a domain is a hash beside the data, and each operation is one Lua
+ * script that compares, raises and carries out, so that nobody comes between. Works with `ioredis` and node-redis; Valkey and
+ * `iovalkey` have the same interfaces, but no test runs them.
  * A holder that stands still keeps nobody out: nothing is open at the server between two operations.
  *
  * Redis keeps what it was told to keep. The server needs `appendonly yes` and `appendfsync always`, or a power failure takes
