@@ -84,9 +84,9 @@ export interface MysqlFence {
    * domains takes a lease of each: all are checked and raised, or none.
    *
    * Throws, with nothing applied, what the database says otherwise, and when `work` takes longer than it may. When the
-   * connection is lost, or `max_statement_time` is over, while it commits, nobody knows: it throws, and you look. It throws too when `work` got past the guard
-   * with a statement that commits (in a procedure, for example): what was before that is kept, under the
-   * fence; what such a procedure commits after it is kept too, behind no fence.
+   * connection is lost, or `max_statement_time` is over, while it commits, nobody knows: it throws, and you look. It throws
+   * too when `work` got past the guard with a statement that commits (in a procedure, for example): what was before that is
+   * kept, under the fence; what such a procedure commits after it is kept too, behind no fence.
    */
   run<T>(lease: FencedLease | readonly FencedLease[], work: MysqlWork<T>): Promise<Outcome<T>>;
   /** The fence of a domain, undefined when nobody has written under it. For operators. */
