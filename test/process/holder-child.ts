@@ -17,9 +17,10 @@ const client = connect({ endpoints: order.endpoints, holder: `process ${process.
 say({ type: 'asking' });
 const { domain, ttlMs, waitMs, coolDownMs } = order;
 const lease = await client.acquire(domain, { ttlMs, waitMs, coolDownMs });
-say({ type: 'held', token: lease.token.toString(), written: await write('open') });
-
+const written = await write('open');
+// Before it says so: it may be stopped as soon as that is heard.
 let last = now();
+say({ type: 'held', token: lease.token.toString(), written });
 look();
 process.on('message', (task: HolderTask) => {
   switch (task.type) {

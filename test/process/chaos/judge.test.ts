@@ -3,7 +3,7 @@ import type { Answer, LeaseRef, LeaseView } from '../../../src/base/api.js';
 import type { Domain, RequestId } from '../../../src/base/ids.js';
 import { ZERO_REVISION } from '../../../src/base/revision.js';
 import type { Revision } from '../../../src/base/revision.js';
-import type { Applied, ClientCall, ClientEvent } from './events.js';
+import type { Applied, ClientCall, ClientEvent, Observed } from './events.js';
 import { Judge } from './judge.js';
 import { domainAnswer, PLAIN } from '../../support/answers.js';
 
@@ -77,7 +77,7 @@ function observed(
   at: number,
   to: number,
   ...tokens: readonly (number | readonly [end: number, at: number])[]
-): ClientEvent {
+): Observed {
   const leases = tokens.map((each) => {
     if (typeof each === 'number') return { revision: each, domain: DOMAIN, token: each, live: true };
     const [token, revision] = each;
@@ -131,6 +131,14 @@ describe('histories that may be', () => {
     expect(
       judged(acquired(0, 1, 99), observing(2), acquired(9_000, 9_010, 120), [observed(9_020, 110, [99, 105])]),
     ).toBe('');
+  });
+
+  it('an observer that sees several grants at one revision, as an entry makes that ends several leases', () => {
+    const other = { revision: 101, domain: 'other', token: 101, live: true };
+    const both = observed(20, 101, 101);
+    const more: ClientEvent = { ...both, leases: [...both.leases, other] };
+    expect(judged(observing(), acquired(5, 10, 101), [more])).toBe('');
+    expect(judged(observing(), [{ ...more, at: 8 }], acquired(5, 10, 101))).toBe('');
   });
 
   it('an observer that begins anew has seen nothing', () => {

@@ -4,15 +4,20 @@
  */
 import type { Observed, Observing } from './events.js';
 
+interface Grant {
+  readonly token: number;
+  readonly domain: string;
+}
+
 /** What one observer knows. */
 interface Known {
   /** The first revision that it knows; undefined until it was told. */
   from: number | undefined;
   to: number;
-  /** By token. */
-  readonly seen: Map<number, string>;
-  /** Acknowledged, of revisions that it does not know yet. */
-  readonly awaited: Map<number, string>;
+  /** Grants, by name (see {@link grantOf}): an entry that ends many leases may grant their domains, at one revision. */
+  readonly seen: Set<string>;
+  /** Grants that were acknowledged, of revisions that it does not know yet. */
+  awaited: Grant[];
   /** By domain, its live lease, as far as it saw that begin. */
   readonly live: Map<string, number>;
 }
@@ -30,7 +35,7 @@ export class Observers {
   observing({ observer, from }: Observing): void {
     const known = this.#known.get(observer);
     if (known === undefined || from === 0)
-      this.#known.set(observer, { from: undefined, to: 0, seen: new Map(), awaited: new Map(), live: new Map() });
+      this.#known.set(observer, { from: undefined, to: 0, seen: new Set(), awaited: [], live: new Map() });
     else if (from !== known.to + 1) throw new Error(`${observer} goes on from ${from} and knew ${known.to}`);
   }
 
@@ -55,7 +60,7 @@ export class Observers {
         if (token !== revision) this.#wrong(`${observer} was told of a grant of ${token} at ${revision}`);
         if (current !== undefined)
           this.#wrong(`${observer} saw ${domain} granted as ${token} while ${current} was live`);
-        known.seen.set(token, domain);
+        known.seen.add(grantOf({ token, domain }));
         known.live.set(domain, token);
       } else {
         if (current !== token && token >= from)
@@ -64,23 +69,27 @@ export class Observers {
       }
     }
     known.to = Math.max(known.to, to);
-    for (const [token, domain] of known.awaited) {
-      if (token > to) continue;
-      known.awaited.delete(token);
-      this.#demand(observer, known, token, domain);
-    }
+    const due = known.awaited.filter(({ token }) => token <= to);
+    known.awaited = known.awaited.filter(({ token }) => token > to);
+    for (const grant of due) this.#demand(observer, known, grant);
   }
 
   /** A client was told that it was granted `token`. */
   acknowledged(domain: string, token: number): void {
     for (const [observer, known] of this.#known) {
-      if (token > known.to) known.awaited.set(token, domain);
-      else if (known.from !== undefined && token >= known.from) this.#demand(observer, known, token, domain);
+      if (token > known.to) known.awaited.push({ token, domain });
+      else this.#demand(observer, known, { token, domain });
     }
   }
 
-  #demand(observer: string, known: Known, token: number, domain: string): void {
-    if (known.from === undefined || token < known.from || known.seen.get(token) === domain) return;
-    this.#wrong(`${observer} knows everything up to ${known.to}, and saw no grant of ${token} of ${domain}`);
+  #demand(observer: string, known: Known, grant: Grant): void {
+    if (known.from === undefined || grant.token < known.from || known.seen.has(grantOf(grant))) return;
+    this.#wrong(
+      `${observer} knows everything up to ${known.to}, and saw no grant of ${grant.token} of ${grant.domain}`,
+    );
   }
+}
+
+function grantOf({ token, domain }: Grant): string {
+  return `${token} ${domain}`;
 }
