@@ -1,10 +1,13 @@
 /** A server of MariaDB with the procedures of fencing and a small table, as a client in any language would use it. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FencedLease } from '../../src/guard/types.js';
 import { MariadbServer } from '../servers/mariadb.js';
 import type { MariadbKind, Pool } from '../servers/mariadb.js';
 
-export const MIGRATION = readFileSync('src/guard/mysql/fencing.sql', 'utf8');
+/** The files of the package, as the client `mariadb` applies them one behind the other. */
+export const MIGRATIONS = [read('fencing.sql'), read('protect.sql')] as const;
+export const MIGRATION = MIGRATIONS.join('');
 /** The domain of most tests. */
 export const D = 'orders/eu';
 
@@ -58,4 +61,8 @@ export class FencedDatabase implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.server[Symbol.asyncDispose]();
   }
+}
+
+function read(name: string): string {
+  return readFileSync(join('src/guard/mysql', name), 'utf8');
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mysqlFence } from '../../src/guard/mysql.js';
 import { MARIADB } from '../servers/mariadb.js';
 import type { Pool, PoolConnection } from '../servers/mariadb.js';
-import { D, FencedDatabase, lease, MIGRATION } from './mysql-database.js';
+import { D, FencedDatabase, lease, MIGRATION, MIGRATIONS } from './mysql-database.js';
 
 /** The code of what it throws. */
 const stateOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -56,6 +56,19 @@ describe.each(MARIADB)('$name', (kind) => {
       }).toThrow(/newer version of fencing/);
       await pool.query('update fencing_settings set version = 1');
       expect(await db.one('select max_jump from fencing_settings')).toBe(631_152_000_000_000);
+    });
+
+    it('protect.sql is applied only behind fencing.sql of its version, and may be left out', async () => {
+      await pool.query('create database plain');
+      const [first, second] = MIGRATIONS;
+      await pool.query('update fencing_settings set version = 0');
+      expect(() => {
+        db.server.apply(second);
+      }).toThrow(/apply fencing.sql of the same package first/);
+      await pool.query('update fencing_settings set version = 1');
+      db.server.apply(`use plain\n${first}`);
+      const plain = db.server.pool({ database: 'plain' });
+      expect((await mysqlFence(plain).open(lease(5))).status).toBe('applied');
     });
 
     it('advance: first, equal and greater pass; the others fail with a code each, and raise nothing', async () => {

@@ -120,7 +120,7 @@ describe('README of the guards', () => {
     if (mariadb === undefined || missing.mariadb !== undefined) return;
     running.push((maria = await MariadbServer.start(mariadb)));
     instead.set("{ database: 'app' }", JSON.stringify(maria.connection));
-    maria.apply(readFileSync('src/guard/mysql/fencing.sql', 'utf8'));
+    for (const file of ['fencing', 'protect']) maria.apply(readFileSync(`src/guard/mysql/${file}.sql`, 'utf8'));
     maria.apply(`
       create table stock (sku varchar(10) primary key, qty int); insert into stock values ('a', 10);
       create table account (id int primary key, balance bigint); insert into account values (7, 100);

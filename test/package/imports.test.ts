@@ -80,21 +80,16 @@ describe('the other exports', () => {
   });
 
   it.each([
-    ['fencing', 'create schema if not exists fencing'],
-    ['outbox', 'create table if not exists fencing.outbox'],
-    ['protect', 'create or replace function fencing.protect'],
-  ])('the SQL for PostgreSQL is a file of the package, under the name that it exports: %s', (name, line) => {
-    const path = createRequire(import.meta.url).resolve(`fencepost/guard/postgres/${name}.sql`);
+    ['postgres', 'fencing', 'create schema if not exists fencing'],
+    ['postgres', 'outbox', 'create table if not exists fencing.outbox'],
+    ['postgres', 'protect', 'create or replace function fencing.protect'],
+    ['mysql', 'fencing', 'create table if not exists fencing_fence'],
+    ['mysql', 'protect', 'create or replace procedure fencing_protect'],
+  ])('the SQL of a guard is a file of the package, under the name that it exports: %s/%s', (guard, name, line) => {
+    const path = createRequire(import.meta.url).resolve(`fencepost/guard/${guard}/${name}.sql`);
     expect(readFileSync(path, 'utf8')).toContain(line);
     const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
-    expect(manifest.files).toContain('src/guard/postgres/*.sql');
-  });
-
-  it('the SQL for MariaDB is a file of the package, under the name that it exports', () => {
-    const sql = readFileSync(createRequire(import.meta.url).resolve('fencepost/guard/mysql/fencing.sql'), 'utf8');
-    expect(sql).toContain('create table if not exists fencing_fence');
-    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] };
-    expect(manifest.files).toContain('src/guard/mysql/fencing.sql');
+    expect(manifest.files).toContain(`src/guard/${guard}/*.sql`);
   });
 
   it('fencepost/testing loads a whole node (and so this test sees what is there)', () => {

@@ -1,5 +1,4 @@
 /** `fencepost fence` for the fences of a MariaDB database, through the user's own `mysql2`. */
-import { readFileSync } from 'node:fs';
 import { literal } from '../../guard/mysql-transaction.js';
 import { fault } from './findings.js';
 import { diagnoseAccounts } from './mysql-accounts.js';
@@ -8,10 +7,9 @@ import { statementsOf } from './mysql-script.js';
 import { diagnoseServer } from './mysql-server.js';
 import { diagnoseTables } from './mysql-tables.js';
 import { ResourceError } from './resource-error.js';
-import { fenceOf, wrongVersion } from './schema.js';
+import { fenceOf, migrationOf, sqlFilesOf, wrongVersion } from './schema.js';
 import type { Diagnosis, FenceStore, Finding, ResetRequest, SchemaKind, StoredFence } from './store.js';
 
-const FILE = new URL('../../../src/guard/mysql/fencing.sql', import.meta.url);
 /** So many fences are read at once. */
 const PAGE = 1_000;
 const SELECT = `select domain, cast(token as char) as token, issuer, incarnation,
@@ -21,12 +19,7 @@ const SELECT = `select domain, cast(token as char) as token, issuer, incarnation
 export const mysql: SchemaKind = {
   schemes: ['mysql', 'mariadb'],
   form: 'mysql://USER@HOST:PORT/DATABASE',
-  migration: () => {
-    const sql = readFileSync(FILE, 'utf8');
-    const version = Number(/Version (\d+)\./.exec(sql)?.[1]);
-    if (!Number.isInteger(version)) throw new Error('fencing.sql does not say which version it is');
-    return { version, sql };
-  },
+  migration: () => migrationOf(sqlFilesOf('mysql')),
   addressFault: (address) => {
     if (!URL.canParse(address)) return 'is no URL; special characters are written as %XX';
     const { hostname, pathname } = new URL(address);
@@ -107,10 +100,10 @@ class MysqlStore implements FenceStore {
 
   async diagnose(): Promise<Diagnosis> {
     const installed = await this.#version();
-    const { version: shipped, sql } = mysql.migration();
+    const { version: shipped } = mysql.migration();
     if (installed === undefined) return { findings: [NOT_MIGRATED], readable: false };
     const findings: Finding[] = installed === shipped ? [] : [wrongVersion('fencing_settings', installed, shipped)];
-    const missing = await this.#missing(sql);
+    const missing = await this.#missing();
     findings.push(...missing.map(missingPart));
     findings.push(...(await diagnoseTables(this.#connection)));
     findings.push(...(await diagnoseAccounts(this.#connection)));
@@ -136,15 +129,18 @@ class MysqlStore implements FenceStore {
     return row === undefined ? undefined : Number(row['version']);
   }
 
-  /** What the file makes and this database has not. */
-  async #missing(sql: string): Promise<readonly string[]> {
-    const made = [...sql.matchAll(/^create or replace (?:procedure|view) (\w+)/gm)].map(([, name]) => String(name));
+  /** What the files make and this database has not. Protecting tables is optional: then all of its file is missing. */
+  async #missing(): Promise<readonly string[]> {
     const rows = await this.#connection.query(
       `select routine_name as name from information_schema.routines where routine_schema = database()
       union all select table_name from information_schema.views where table_schema = database()`,
     );
     const there = new Set(rows.map(({ name }) => name));
-    return made.filter((name) => !there.has(name));
+    return sqlFilesOf('mysql').flatMap((sql, at) => {
+      const made = [...sql.matchAll(/^create or replace (?:procedure|view) (\w+)/gm)].map(([, name]) => String(name));
+      const missing = made.filter((name) => !there.has(name));
+      return at > 0 && missing.length === made.length ? [] : missing;
+    });
   }
 
   async #refuseWithout(): Promise<void> {

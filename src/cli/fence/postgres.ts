@@ -1,5 +1,4 @@
 /** `fencepost fence` for the schema `fencing` of a PostgreSQL database, through the user's own `pg`. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { loadDriver, unusable } from './driver.js';
 import { fault } from './findings.js';
 import { PostgresConnection } from './postgres-connection.js';
@@ -7,7 +6,7 @@ import type { Client } from './postgres-connection.js';
 import { diagnoseServer } from './postgres-server.js';
 import { diagnoseRoles, diagnoseTables } from './postgres-tables.js';
 import { ResourceError } from './resource-error.js';
-import { fenceOf, wrongVersion } from './schema.js';
+import { fenceOf, migrationOf, sqlFilesOf, wrongVersion } from './schema.js';
 import type {
   Diagnosis,
   FenceStore,
@@ -20,9 +19,6 @@ import type {
 } from './store.js';
 
 const DRIVER = 'pg';
-const FOLDER = new URL('../../../src/guard/postgres/', import.meta.url);
-/** The others need it, and not one another. */
-const FIRST = 'fencing.sql';
 /** So many fences are read at once. */
 const PAGE = 1_000;
 const SELECT = `select f.domain, f.token::text as token, f.issuer, f.incarnation, ${iso('f.raised_at')} as raised_at from fencing.fence f`;
@@ -31,13 +27,7 @@ const SELECT = `select f.domain, f.token::text as token, f.issuer, f.incarnation
 export const postgres: SchemaKind = {
   schemes: ['postgres', 'postgresql'],
   form: 'postgres://USER@HOST:PORT/DATABASE',
-  migration: () => {
-    const others = readdirSync(FOLDER).filter((name) => name.endsWith('.sql') && name !== FIRST);
-    const sql = [FIRST, ...others.sort()].map((name) => readFileSync(new URL(name, FOLDER), 'utf8')).join('\n');
-    const version = Number(/Version (\d+)\./.exec(sql)?.[1]);
-    if (!Number.isInteger(version)) throw new Error(`${FIRST} does not say which version it is`);
-    return { version, sql };
-  },
+  migration: () => migrationOf(sqlFilesOf('postgres')),
   addressFault: (address) => (URL.canParse(address) ? undefined : 'is no URL; special characters are written as %XX'),
   async open(address, surroundings) {
     const connection = new PostgresConnection(clientFor(address, surroundings), placeOf(address));

@@ -1,6 +1,6 @@
 /** Each finding of `fencepost fence doctor` on MariaDB: absent from a server that is as it should be, there when the fault is made. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FencedDatabase } from '../../guard/mysql-database.js';
+import { FencedDatabase, MIGRATIONS } from '../../guard/mysql-database.js';
 import { until } from '../../process/cluster.js';
 import { MARIADB, MariadbServer } from '../../servers/mariadb.js';
 import { doctor, fence } from './support.js';
@@ -150,6 +150,17 @@ describe.each(MARIADB)('fence doctor on $name', (kind) => {
       });
       await fence(`migrate --at ${at}`);
       expect(await doctor(at)).toMatchObject({ code: 0, faults: [] });
+    });
+
+    it('protecting tables is optional: nothing is found where it was left out, what is missing where it was not', async () => {
+      const [fences, protect] = MIGRATIONS;
+      const optional = at.replace(/app$/, 'optional');
+      db.server.apply(`create database optional;\nuse optional\n${fences}`);
+      expect(await doctor(optional)).toMatchObject({ code: 0, faults: [] });
+      db.server.apply(`use optional\n${protect}`);
+      await all(['drop procedure optional.fencing_judge']);
+      expect(await doctor(optional)).toMatchObject({ code: 1, faults: ['procedure-missing fencing_judge'] });
+      await all(['drop database optional']);
     });
 
     it('another engine where nothing is protected is a note, and so is an account that is not protected from', async () => {

@@ -1,7 +1,7 @@
 /** The script of the procedures as statements that a driver can send. */
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { statementsOf } from '../../../src/cli/fence/mysql-script.js';
+import { MIGRATION } from '../../guard/mysql-database.js';
 
 describe('statementsOf', () => {
   it.each<[string, string, readonly string[]]>([
@@ -21,8 +21,8 @@ describe('statementsOf', () => {
     expect(() => statementsOf("a; select 'x; b")).toThrow("does not end: 'x; b");
   });
 
-  it('finds every procedure, table and view of fencing.sql whole', () => {
-    const sql = readFileSync('src/guard/mysql/fencing.sql', 'utf8');
+  it('finds every procedure, table and view of the files whole', () => {
+    const sql = MIGRATION;
     const statements = statementsOf(sql);
     const starts = [...sql.matchAll(/^(?:create|drop|call|set) .*$/gm)].map(([line]) =>
       line.replace(/(?:;| \/\/)$/, ''),

@@ -1,10 +1,9 @@
 /** `fencepost fence migrate | show | reset` on a real MariaDB server. */
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mysql } from '../../../src/cli/fence/mysql.js';
 import { mysqlFence } from '../../../src/guard/mysql.js';
 import type { MysqlFence } from '../../../src/guard/mysql.js';
-import { D, FencedDatabase, lease } from '../../guard/mysql-database.js';
+import { D, FencedDatabase, lease, MIGRATIONS } from '../../guard/mysql-database.js';
 import { MARIADB } from '../../servers/mariadb.js';
 import { doctor, fence } from './support.js';
 
@@ -15,9 +14,9 @@ const ISSUER = 'fencepost:prod';
 const INCARNATION = 'a'.repeat(32);
 
 describe('without a MariaDB server', () => {
-  it('migrate --print gives the file of the package, and connects to nothing', async () => {
+  it('migrate --print gives the files of the package, that of the fences first, and connects to nothing', async () => {
     const { code, out } = await fence('migrate --print --at mysql://ops:secret@127.0.0.1:1/orders');
-    expect({ code, out }).toEqual({ code: 0, out: readFileSync('src/guard/mysql/fencing.sql', 'utf8').trimEnd() });
+    expect({ code, out }).toEqual({ code: 0, out: MIGRATIONS.join('\n').trimEnd() });
   });
 
   it('says where nobody answers, without the password', async () => {
