@@ -2,11 +2,10 @@
 import { runnerImport } from 'vite';
 import { fencedScript, redisFence } from '../../dist/guard/redis.js';
 
-/** @typedef {Readonly<Record<string, (id: number) => Promise<unknown>>>} Ways */
-
 /**
- * The ways to add one, on a server for each driver. Whoever measures closes it.
+ * A connection for each driver, on one server.
  * @param {import('../../dist/guard/redis.js').FencedLease} lease
+ * @returns {Promise<import('./guards.js').Opened>}
  */
 export async function redisWays(lease) {
   /** @type {{ module: any }} */
@@ -19,17 +18,18 @@ export async function redisWays(lease) {
     module.REDIS_DRIVERS.map(async (/** @type {any} */ driver) => {
       const connection = await driver.connect(server.port);
       const fence = redisFence(connection.client);
-      /** @type {Ways} */
+      /** @type {import('./guards.js').Ways} */
       const ways = {
         'plain command': (id) => connection.send('INCR', key(id)),
         'fenced command': (id) => fence.run(lease, [['INCR', key(id)]]),
         'fenced Lua': (id) => fence.run(lease, add([key(id)])),
       };
-      return { name: `Redis through ${driver.name}`, ways, connection };
+      const bases = { 'cost against plain': 'plain command' };
+      return { subject: { name: `Redis through ${driver.name}`, ways, bases }, connection };
     }),
   );
   return {
-    drivers: opened,
+    subjects: opened.map(({ subject }) => subject),
     async close() {
       for (const { connection } of opened) await connection[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
