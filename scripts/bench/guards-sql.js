@@ -32,19 +32,8 @@ export async function postgresWays(lease) {
   const fence = postgresFence(pool, { limitMs: 60_000 });
   const rows = postgresRows(pool, { table: 'account', key: 'id' });
   const update = `update account set ${SET} where id = $1`;
-  /** @type {import('./guards.js').Ways} */
-  const ways = {
-    'plain update': (id) => pool.query(update, [id]),
-    'row layout': (id) => rows.change(lease, id, { set: SET }),
-    'plain update in begin … commit': async (id) => {
-      const client = await pool.connect();
-      await client.query('begin');
-      await client.query(update, [id]);
-      await client.query('commit');
-      client.release();
-    },
-    'domain layout': (id) => fence.run(lease, (tx) => tx.query(update, [id]).then(() => undefined)),
-  };
+  const takeOut = () => pool.connect();
+  const ways = waysOf({ pool, takeOut, fence, rows, update, lease });
   return { subjects: [{ name: kind.name, ways, bases: BASES }], close: () => server[Symbol.asyncDispose]() };
 }
 
@@ -66,24 +55,13 @@ export async function mariadbWays(lease) {
   const fence = mysqlFence(pool, { limitMs: 60_000 });
   const rows = mysqlRows(pool, { table: 'account', key: 'id' });
   const update = `update account set ${SET} where id = ?`;
-  /** @type {import('./guards.js').Ways} */
-  const ways = {
-    'plain update': (id) => pool.query(update, [id]),
-    'row layout': (id) => rows.change(lease, id, { set: SET }),
-    'plain update in begin … commit': async (id) => {
-      const connection = await pool.getConnection();
-      await connection.query('begin');
-      await connection.query(update, [id]);
-      await connection.query('commit');
-      connection.release();
-    },
-    'domain layout': (id) => fence.run(lease, (tx) => tx.query(update, [id]).then(() => undefined)),
-  };
+  const takeOut = () => pool.getConnection();
+  const ways = waysOf({ pool, takeOut, fence, rows, update, lease });
   return { subjects: [{ name: kind.name, ways, bases: BASES }], close: () => server[Symbol.asyncDispose]() };
 }
 
 /**
- * A connection for each writer. The driver is synchronous, so writers of one process never meet: sixteen show what one does.
+ * One connection: the driver is synchronous, so writers of one process never meet, and sixteen show what one does.
  * @param {FencedLease} lease
  * @returns {Promise<Opened>}
  */
@@ -92,34 +70,49 @@ export async function sqliteWays(lease) {
   const { module } = await runnerImport('./test/servers/sqlite.ts');
   const driver = found(module.SQLITE, 'open');
   const folder = await mkdtemp(join(tmpdir(), 'fencepost-bench-'));
-  const writers = Array.from({ length: WRITERS }, () => {
-    const db = driver.open(join(folder, 'data.db'));
-    db.exec(`pragma journal_mode = wal; pragma synchronous = full;
-      create table if not exists account (id integer primary key, balance integer not null)`);
-    return { db, fence: sqliteFence(db), update: db.prepare(`update account set ${SET} where id = ?`) };
-  });
-  for (const id of writers.keys()) writers[0]?.db.exec(`insert into account values (${id + 1}, 0)`);
-  const writer = (/** @type {number} */ id) => found([writers[id - 1]], 'db');
+  const db = driver.open(join(folder, 'data.db'));
+  db.exec(`pragma journal_mode = wal; pragma synchronous = full;
+    create table account (id integer primary key, balance integer not null)`);
+  for (let id = 1; id <= WRITERS; id++) db.exec(`insert into account values (${id}, 0)`);
+  const fence = sqliteFence(db);
+  const update = db.prepare(`update account set ${SET} where id = ?`);
   /** @type {import('./guards.js').Ways} */
   const ways = {
-    'plain update': (id) => writer(id).update.run(String(id)),
+    'plain update': (id) => update.run(String(id)),
     'plain update in begin … commit': (id) => {
-      const { db, update } = writer(id);
       db.exec('begin immediate');
       update.run(String(id));
       db.exec('commit');
     },
-    'fenced update': (id) => {
-      const { fence, update } = writer(id);
-      fence.run(lease, () => update.run(String(id)));
-    },
+    'fenced update': (id) => fence.run(lease, () => update.run(String(id))),
   };
   return {
     subjects: [{ name: `SQLite through ${driver.name}`, ways, bases: BASES }],
     async close() {
-      for (const { db } of writers) db.close();
+      db.close();
       await rm(folder, { recursive: true });
     },
+  };
+}
+
+/**
+ * The same ways for both databases; `takeOut` takes a connection out of the pool.
+ * @param {{ readonly pool: any, readonly takeOut: () => Promise<any>, readonly fence: any, readonly rows: any,
+ *   readonly update: string, readonly lease: FencedLease }} parts
+ * @returns {import('./guards.js').Ways}
+ */
+function waysOf({ pool, takeOut, fence, rows, update, lease }) {
+  return {
+    'plain update': (id) => pool.query(update, [id]),
+    'row layout': (id) => rows.change(lease, id, { set: SET }),
+    'plain update in begin … commit': async (id) => {
+      const connection = await takeOut();
+      await connection.query('begin');
+      await connection.query(update, [id]);
+      await connection.query('commit');
+      connection.release();
+    },
+    'domain layout': (id) => fence.run(lease, (/** @type {any} */ tx) => tx.query(update, [id]).then(() => undefined)),
   };
 }
 

@@ -75,7 +75,9 @@ async function rateOf(writers, update) {
   const start = performance.now();
   const write = async (/** @type {number} */ id) => {
     while (performance.now() < start + ROUND_MS) {
-      await update(id);
+      const outcome = /** @type {{ status?: string } | undefined} */ (await update(id));
+      // What is refused is no update.
+      if ((outcome?.status ?? 'applied') !== 'applied') throw new Error(`an update is ${outcome?.status}`);
       done++;
     }
   };

@@ -14,7 +14,11 @@ delimiter //
 drop procedure if exists fencing_install //
 create procedure fencing_install()
 begin
-  if not (select max(s.version) from fencing_settings s) <=> 1 then
+  declare v_version int;
+  -- Without fencing.sql there is no such table.
+  declare continue handler for sqlstate '42S02' set v_version = null;
+  set v_version = (select max(s.version) from fencing_settings s);
+  if not v_version <=> 1 then
     signal sqlstate '45000' set message_text = 'this file needs version 1 of fencing: apply fencing.sql of the same package first';
   end if;
 end //
