@@ -25,6 +25,16 @@ export interface WatchedCall {
   reply: Reply | undefined;
 }
 
+/** One look at the clocks. */
+export interface Look {
+  readonly read: Reading;
+  /**
+   * For when it was planned, on the client's monotonic clock: the timer that was being handled, or, where something else
+   * came first (an answer, the time-out of an attempt), the next one that was set. Infinity where none was.
+   */
+  readonly plannedMs: number;
+}
+
 /** What a test may set. */
 export interface WatchedSettings {
   readonly holder?: string;
@@ -39,10 +49,15 @@ export class WatchedClient implements AsyncDisposable {
   /** On the way to each node, in the order of the nodes that were given. */
   readonly proxies: readonly TcpProxy[];
   readonly calls: WatchedCall[] = [];
+  /** Every look at the clocks, in order. */
+  readonly looks: Look[] = [];
   /** Added to what the clocks of this machine say, as far as the client can see, in milliseconds. */
   readonly offset = { monotonicMs: 0, uptimeMs: 0, wallMs: 0 };
   #last: Reading = { monotonicMs: 0, uptimeMs: 0, wallMs: 0 };
-  #wakeAtMs = Infinity;
+  /** The timers that are set, by when each is due on the client's monotonic clock, in milliseconds. */
+  readonly #timers = new Map<symbol, number>();
+  /** When the timer was due that is being handled; undefined outside of one. */
+  #firedMs: number | undefined;
 
   private constructor(proxies: readonly TcpProxy[], { holder = 'watched', callTimeoutMs, chance }: WatchedSettings) {
     this.proxies = proxies;
@@ -64,18 +79,26 @@ export class WatchedClient implements AsyncDisposable {
               uptimeMs: uptimeMs + this.offset.uptimeMs,
               wallMs: wallMs + this.offset.wallMs,
             };
+            this.looks.push({ read: this.#last, plannedMs: this.#firedMs ?? Math.min(...this.#timers.values()) });
             return this.#last;
           },
           uptimeStepMs: () => surroundings.clocks.uptimeStepMs(),
         },
         timers: {
           set: (delayMs, fire) => {
+            const timer = Symbol();
             const dueAtMs = this.#last.monotonicMs + delayMs;
-            return surroundings.timers.set(delayMs, () => {
-              this.#wakeAtMs = dueAtMs;
+            this.#timers.set(timer, dueAtMs);
+            const cancel = surroundings.timers.set(delayMs, () => {
+              this.#timers.delete(timer);
+              this.#firedMs = dueAtMs;
               fire();
-              this.#wakeAtMs = Infinity;
+              this.#firedMs = undefined;
             });
+            return () => {
+              this.#timers.delete(timer);
+              cancel();
+            };
           },
         },
       },
@@ -105,16 +128,6 @@ export class WatchedClient implements AsyncDisposable {
     const port = ({ clientAddress }: ProcessNode): number =>
       Number(clientAddress.slice(clientAddress.lastIndexOf(':') + 1));
     return new WatchedClient(await Promise.all(nodes.map((node) => TcpProxy.start(port(node)))), settings);
-  }
-
-  /** What the clocks said when the client last looked. */
-  get last(): Reading {
-    return this.#last;
-  }
-
-  /** For when the timer was set whose waking is being handled, on the client's monotonic clock; Infinity outside of one. */
-  get wakeAtMs(): number {
-    return this.#wakeAtMs;
   }
 
   /** The attempts of one kind of call so far, in the order sent. */
