@@ -130,6 +130,11 @@ export class WatchedClient implements AsyncDisposable {
     return new WatchedClient(await Promise.all(nodes.map((node) => TcpProxy.start(port(node)))), settings);
   }
 
+  /** What the clocks said when the client last looked. */
+  get last(): Reading {
+    return this.#last;
+  }
+
   /** The attempts of one kind of call so far, in the order sent. */
   callsOf<T extends Call['type']>(type: T): (WatchedCall & { readonly call: Extract<Call, { readonly type: T }> })[] {
     return this.calls.filter(
