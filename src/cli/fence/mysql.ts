@@ -90,12 +90,9 @@ class MysqlStore implements FenceStore {
       'null',
       history === undefined ? 'null' : literal(history),
     ];
-    await this.#connection.query(`call fencing_reset(${values.join(', ')})`);
-    // The procedure is a transaction of its own: what it found may have been raised since it was read here.
-    const [row] = await this.#connection.query(
-      `select cast(token_before as char) as token from fencing_history where domain = ${literal(domain)} order by id desc limit 1`,
-    );
-    return { ...before, token: BigInt(String(row?.['token'])) };
+    // What it found may have been raised since it was read here.
+    const [row] = await this.#connection.query(`call fencing_reset(${values.join(', ')})`);
+    return { ...before, token: BigInt(String(row?.['token_before'])) };
   }
 
   async diagnose(): Promise<Diagnosis> {

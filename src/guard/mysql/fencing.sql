@@ -325,7 +325,8 @@ begin
 end //
 
 -- For operators: sets the fence, upward or downward, for example below a token that nobody was ever granted. Whoever held a
--- greater token writes again when it is set below. The note says why. A transaction of its own.
+-- greater token writes again when it is set below. The note says why. Gives one row, `token_before`: null when there was no
+-- fence. A transaction of its own.
 create or replace procedure fencing_reset(
   p_domain varchar(255) character set utf8mb4, p_token bigint, p_note text character set utf8mb4,
   p_issuer varchar(512) character set utf8mb4, p_incarnation varchar(512) character set utf8mb4
@@ -345,6 +346,7 @@ begin
   insert into fencing_history (account, domain, token_before, token_after, issuer_before, issuer_after, note)
     values (session_user(), p_domain, nullif(v_token, 0), p_token, v_issuer, coalesce(p_issuer, v_issuer), p_note);
   commit;
+  select cast(nullif(v_token, 0) as char) as token_before;
 end //
 
 -- For operators: from now on the fence takes tokens of this issuer (`fencepost:` and the name of the cluster) and no others.

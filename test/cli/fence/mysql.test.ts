@@ -165,6 +165,18 @@ describe.each(MARIADB)('on $name', (kind) => {
       expect(JSON.parse((await reset).out)).toMatchObject({ before: { token: '8' }, after: { token: '5' } });
     });
 
+    it('of several resets at once each shows what it found itself', async () => {
+      await open(1n);
+      const resets = Array.from({ length: 12 }, (_, at_) => fence(`reset ${D} ${10 + at_} --note x --json --at ${at}`));
+      type Moved = { readonly before: { readonly token: string }; readonly after: { readonly token: string } };
+      const moves = (await Promise.all(resets)).map(({ out }) => JSON.parse(out) as Moved);
+      const next = new Map(moves.map(({ before, after }) => [before.token, after.token]));
+      const order = ['1'];
+      for (let token = next.get('1'); token !== undefined; token = next.get(token)) order.push(token);
+      expect(order).toHaveLength(1 + resets.length);
+      expect((await guard.fence(D))?.token.toString()).toBe(order.at(-1));
+    });
+
     it('reset waits for whoever is within its fence no longer than --timeout-ms, and then has done nothing', async () => {
       await open(7n);
       const connection = await db.pool.getConnection();
