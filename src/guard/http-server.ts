@@ -31,8 +31,9 @@ export interface HttpFencing<Q, A> {
    */
   leases(request: Q): readonly FencedLease[];
   /**
-   * Whether the guard applied the operation. If it did, marks the answer, which the handler then sends; call it before. If
-   * not, sends the refusal: the handler returns.
+   * Whether the guard applied the operation. If it did, marks the answer, which the handler then sends; call it before. It
+   * is not to be kept by caches (`Cache-Control: no-store`), a guarded read least of all. If not, sends the refusal: the
+   * handler returns.
    */
   applied<T>(response: A, outcome: Outcome<T>): outcome is Applied<T>;
 }
@@ -81,6 +82,8 @@ export function fencingOver<Q extends object, A extends object>(
         return false;
       }
       adapter.setHeader(response, OUTCOME_FIELD, 'applied');
+      // A cache that gave it to the next one would pass by the guard.
+      adapter.setHeader(response, 'Cache-Control', 'no-store');
       const { earlierIncarnation } = outcome;
       if (earlierIncarnation !== undefined) {
         adapter.setHeader(response, EARLIER_FIELD, fieldString(earlierIncarnation));

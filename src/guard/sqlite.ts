@@ -80,7 +80,8 @@ export interface SqliteFence<D> {
 
 /**
  * A guard over an opened connection. Creates the table `fencepost_fence` when it is not there: do not write to it, and do
- * not drop it with the data. Throws when the connection would forget commits at a power failure, and says which pragma to
+ * not drop it with the data. Covers the file that was opened, and none that is `ATTACH`ed to it: with a write-ahead log
+ * SQLite commits each file by itself, and a power failure between two would keep a write and lose the raise. Throws when the connection would forget commits at a power failure, and says which pragma to
  * set.
  */
 export function sqliteFence<D extends SqliteDatabase>(db: D): SqliteFence<D> {

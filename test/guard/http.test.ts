@@ -130,8 +130,8 @@ describe.each(HTTP)('a service of $name', ({ start }) => {
       const done = await fencedFetch(LEASE)(`${service.url}/?domain=a`, POST);
       expect(done).toMatchObject({ status: 'applied', earlierIncarnation: 'ze"ro' });
       outcome = { status: 'applied', value: undefined, earlierIncarnation: undefined };
-      const { headers, status, body } = await ask('/?domain=a', fencingHeaders(LEASE));
-      expect([status, body, headers.get('fencing-outcome')]).toEqual([200, 'done', 'applied']);
+      const { headers, status, body, cache } = await ask('/?domain=a', fencingHeaders(LEASE));
+      expect([status, body, headers.get('fencing-outcome'), cache]).toEqual([200, 'done', 'applied', 'no-store']);
       expect(headers.has('fencing-earlier-incarnation')).toBe(false);
     });
 
