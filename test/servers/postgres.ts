@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -29,6 +29,8 @@ const NOBODY = 65_534;
 const ROOT = process.getuid?.() === 0;
 /** Only a broken run waits for so long, in milliseconds. */
 const LIMIT_MS = 60_000;
+/** The second of a standby. */
+const READY = /ready to accept (?:read-only )?connections/;
 
 /** Both kinds, the missing ones too. A test runs on each: the versions differ in what they can limit. */
 export const POSTGRES: readonly PostgresKind[] = [
@@ -77,11 +79,13 @@ export class PostgresServer implements AsyncDisposable {
     readonly user: string;
     readonly database: string;
   };
+  readonly #bin: string;
   readonly #child: ChildProcess;
   readonly #home: string;
   readonly #pools: pg.Pool[] = [];
 
-  private constructor(child: ChildProcess, home: string, port: number) {
+  private constructor(bin: string, child: ChildProcess, home: string, port: number) {
+    this.#bin = bin;
     this.#child = child;
     this.#home = home;
     this.connection = { host: '127.0.0.1', port, user: 'postgres', database: 'postgres' };
@@ -93,21 +97,54 @@ export class PostgresServer implements AsyncDisposable {
     settings: readonly string[] = ['fsync=off'],
   ): Promise<PostgresServer> {
     if (bin === undefined) throw new Error(name);
+    return PostgresServer.#at(bin, settings, (data) => {
+      const flags = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+      const made = spawnSync(...command(join(bin, 'initdb'), flags), { cwd: '/', encoding: 'utf8' });
+      if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+      return Promise.resolve();
+    });
+  }
+
+  /** A standby that streams from this server, under the name `standby`; `settings` as of {@link start}. */
+  async standby(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
+    const { host, port, user } = this.connection;
+    const source = `primary_conninfo=host=${host} port=${port} user=${user} application_name=standby`;
+    return PostgresServer.#at(this.#bin, [...settings, source], async (data) => {
+      // Not every kind has pg_basebackup. Start and end of a backup have to be told by one session.
+      const pool = this.pool({ max: 1 });
+      await pool.query("select pg_backup_start('standby', true)");
+      const copied = spawnSync('cp', ['-a', join(this.#home, 'data'), data], { encoding: 'utf8' });
+      const { rows } = await pool.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+      // A file that was there when the copy began may be gone; that is what the log is for.
+      if (!existsSync(join(data, 'PG_VERSION'))) throw new Error(`the copy failed: ${copied.stderr}`);
+      await rm(join(data, 'postmaster.pid'), { force: true });
+      const files = { backup_label: rows[0]?.labelfile ?? '', 'standby.signal': '' };
+      for (const [name, text] of Object.entries(files)) {
+        await writeFile(join(data, name), text);
+        if (ROOT) await chown(join(data, name), NOBODY, NOBODY);
+      }
+    });
+  }
+
+  /** Starts a server on a folder that `fill` fills. */
+  static async #at(
+    bin: string,
+    settings: readonly string[],
+    fill: (data: string) => Promise<void>,
+  ): Promise<PostgresServer> {
     const home = await mkdtemp(join(tmpdir(), 'fencepost-postgres-'));
     if (ROOT) await chown(home, NOBODY, NOBODY);
     const data = join(home, 'data');
     const [port = 0] = await freePorts(1);
     try {
-      const flags = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
-      const made = spawnSync(...command(join(bin, 'initdb'), flags), { cwd: home, encoding: 'utf8' });
-      if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+      await fill(data);
       const options = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings];
       const child = spawn(
         ...command(join(bin, 'postgres'), ['-D', data, '-p', String(port), ...options.flatMap((each) => ['-c', each])]),
         { cwd: home, stdio: ['ignore', 'ignore', 'pipe'] },
       );
       await ready(child);
-      return new PostgresServer(child, home, port);
+      return new PostgresServer(bin, child, home, port);
     } catch (error) {
       await rm(home, { recursive: true, force: true });
       throw error;
@@ -148,9 +185,9 @@ async function ready(child: ChildProcess): Promise<void> {
       fail(new Error(`PostgreSQL ended: ${log}`));
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      if (log.includes('ready to accept connections')) return;
+      if (READY.test(log)) return;
       log += text;
-      if (!log.includes('ready to accept connections')) return;
+      if (!READY.test(log)) return;
       clearTimeout(timer);
       child.removeAllListeners('exit');
       done();

@@ -181,6 +181,22 @@ describe.each(POSTGRES)('fence doctor on $name', (kind) => {
       expect(await doctor(at)).toMatchObject({ code: 0, faults: [] });
     });
 
+    it('a standby that streams and that commits do not wait for; one that they wait for is as it should be', async () => {
+      await using standby = await db.server.standby();
+      const streams = "select count(*)::int from pg_stat_replication where state = 'streaming'";
+      while ((await db.one(streams)) !== 1) await sleep(10);
+      expect(await doctor(at)).toMatchObject({
+        code: 1,
+        faults: ['asynchronous-replication synchronous_standby_names'],
+      });
+      expect((await doctor(addressOf(standby))).faults).toContain('standby server');
+      await all(["alter system set synchronous_standby_names = 'standby'", RELOAD]);
+      while ((await db.one('select sync_state from pg_stat_replication')) !== 'sync') await sleep(10);
+      expect(await doctor(at)).toMatchObject({ code: 0, faults: [] });
+      // With the standby the commits of this session would stand still.
+      await all(['alter system reset synchronous_standby_names', RELOAD]);
+    });
+
     it('a database without the schema says so, and nothing else', async () => {
       await db.pool.query('create database bare');
       expect(await doctor(at.replace(/postgres$/, 'bare'))).toMatchObject({
