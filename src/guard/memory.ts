@@ -53,7 +53,8 @@ export interface MemoryFence<R> {
   /**
    * Checks and raises the fence, then runs `work`. When the lease is stale or rejected, `work` is not called. Runs of one
    * domain follow one another; those of different domains do not wait for each other, so that a holder that hangs is in
-   * nobody else's way. An operation on several domains takes a lease of each: all are checked and raised, or none.
+   * nobody else's way. An operation on several domains takes a lease of each: all are checked and raised, or none. It has its
+   * turn in one domain after the other, and keeps what it has while it waits for the next.
    *
    * Nothing is undone when `work` throws: what has to happen whole goes into one `act`. When the work is not done within
    * the time limit, `run` rejects and `act` begins nothing more. An effect that has begun cannot be taken back, so the
