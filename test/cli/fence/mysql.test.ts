@@ -170,7 +170,10 @@ describe.each(MARIADB)('on $name', (kind) => {
       const resets = Array.from({ length: 12 }, (_, number) =>
         fence(`reset ${D} ${10 + number} --note x --json --at ${at}`),
       );
-      interface Moved { readonly before: { readonly token: string }; readonly after: { readonly token: string } }
+      interface Moved {
+        readonly before: { readonly token: string };
+        readonly after: { readonly token: string };
+      }
       const moves = (await Promise.all(resets)).map(({ out }) => JSON.parse(out) as Moved);
       const next = new Map(moves.map(({ before, after }) => [before.token, after.token]));
       const order = ['1'];
