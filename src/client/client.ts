@@ -20,6 +20,7 @@ import {
   checkedLease,
   checkedNode,
   checkedSlots,
+  checkWork,
   clientSettings,
   observeSettings,
 } from './options.js';
@@ -133,6 +134,7 @@ export class Client implements AsyncDisposable {
 
   /** Acquires, runs `work`, and releases whatever becomes of it. `work` watches `lease.signal` itself. */
   async withLease<T>(domain: string, options: AcquireOptions, work: (lease: Lease) => Promise<T> | T): Promise<T> {
+    checkWork('withLease', work);
     const lease = await this.acquire(domain, options);
     try {
       return await work(lease);
@@ -160,6 +162,8 @@ export class Client implements AsyncDisposable {
     options: ElectOptions,
     lead: (lease: Lease, stop: AbortSignal) => Promise<T> | T,
   ): Promise<T | undefined> {
+    acquireSettings(domain, options);
+    checkWork('elect', lead);
     const close = new AbortController();
     this.#elections.add(close);
     if (this.#closing !== undefined) close.abort(new ClosedError('The client was closed.', { outcome: 'not-done' }));

@@ -125,6 +125,7 @@ const ENDPOINT = /^(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/[\]]+):(\d{1,5})$/;
 
 /** Checks the options of a client. */
 export function clientSettings(options: ConnectOptions): ClientSettings {
+  refuseNoObject('connect', options);
   const { endpoints, holder = defaultHolder(), callTimeoutMs = DEFAULT_CALL_MS, transport = 'pipelined' } = options;
   const faults: string[] = [];
   if (!Array.isArray(endpoints) || endpoints.length === 0 || endpoints.length > MAX_ENDPOINTS) {
@@ -154,6 +155,7 @@ export function clientSettings(options: ConnectOptions): ClientSettings {
 
 /** Checks what an acquire asks for. */
 export function acquireSettings(domain: string, options: AcquireOptions): AcquireSettings {
+  refuseNoObject('acquire', options);
   const { ttlMs = DEFAULT_TTL_MS, waitMs = 0, coolDownMs = 0, slots = 1, metadata = {}, signal } = options;
   const faults = domainFaults(domain);
   if (!isInteger(ttlMs, 1, MAX_TTL_MS))
@@ -164,10 +166,13 @@ export function acquireSettings(domain: string, options: AcquireOptions): Acquir
     faults.push(`coolDownMs must be an integer from 0 to ${MAX_COOL_DOWN_MS}, not ${show(coolDownMs)}`);
   if (!isInteger(slots, 1, MAX_SLOTS))
     faults.push(`slots must be an integer from 1 to ${MAX_SLOTS}, not ${show(slots)}`);
-  if (slots > 1 && domain.length > MAX_COUNTING_NAME_BYTES)
+  if (slots > 1 && typeof domain === 'string' && domain.length > MAX_COUNTING_NAME_BYTES)
     faults.push(`domain ${show(domain)} has more than the ${MAX_COUNTING_NAME_BYTES} bytes of a name with slots`);
-  const pairs = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
-  if (pairs.some((pair) => pair.some((text: unknown) => typeof text !== 'string' || !text.isWellFormed()))) {
+  if (!isSignal(signal)) faults.push('signal must be an AbortSignal');
+  const pairs = isObject(metadata) ? Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1)) : [];
+  if (!isObject(metadata)) {
+    faults.push(`metadata must be an object with text as values, not ${show(metadata)}`);
+  } else if (pairs.some((pair) => pair.some((text: unknown) => typeof text !== 'string' || !text.isWellFormed()))) {
     faults.push('metadata must have well-formed text as keys and values');
   } else if (pairs.reduce((sum, [key, value]) => sum + utf8Length(key) + utf8Length(value), 0) > MAX_METADATA_BYTES) {
     faults.push(`metadata has more than ${MAX_METADATA_BYTES} bytes, keys and values together`);
@@ -182,7 +187,9 @@ export function checkedSlots(name: string, count: number): Domain {
 }
 
 /** Checks what is to be observed. */
-export function observeSettings(prefix: string, { from, signal }: ObserveOptions): ObserveSettings {
+export function observeSettings(prefix: string, options: ObserveOptions): ObserveSettings {
+  refuseNoObject('observe', options);
+  const { from, signal } = options;
   const faults: string[] = [];
   if (typeof prefix !== 'string' || !prefix.isWellFormed() || utf8Length(prefix) > MAX_DOMAIN_BYTES) {
     faults.push(`prefix must be well-formed text of at most ${MAX_DOMAIN_BYTES} bytes`);
@@ -190,6 +197,7 @@ export function observeSettings(prefix: string, { from, signal }: ObserveOptions
   if (from !== undefined && (typeof from !== 'bigint' || from < 1n || from > BigInt(Number.MAX_SAFE_INTEGER))) {
     faults.push(`from must be a bigint from 1 to 2^53 - 1, not ${show(from)}`);
   }
+  if (!isSignal(signal)) faults.push('signal must be an AbortSignal');
   refuse('observe', faults);
   return { prefix, from: from === undefined ? ZERO_REVISION : (Number(from) as Revision), signal };
 }
@@ -223,6 +231,29 @@ function defaultHolder(): string {
 function domainFaults(domain: string, faultOf: (text: string) => string | undefined = domainFault): string[] {
   const fault = typeof domain === 'string' ? faultOf(domain) : 'must be text';
   return fault === undefined ? [] : [`domain ${show(domain)} ${fault}`];
+}
+
+/** What is called under a lease; looked at before the lease is acquired. */
+export function checkWork(what: string, work: unknown): void {
+  refuse(
+    what,
+    typeof work === 'function' ? [] : ['the last argument must be the function that is called with the lease'],
+  );
+}
+
+function refuseNoObject(what: string, options: unknown): void {
+  if (!isObject(options)) refuse(what, [`options must be an object, not ${show(options)}`]);
+}
+
+/** Also one of another realm, or of a library that has its own. */
+function isSignal(value: unknown): boolean {
+  if (value === undefined) return true;
+  const { aborted, addEventListener } = (value ?? {}) as Partial<AbortSignal>;
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function refuse(what: string, faults: readonly string[]): void {
