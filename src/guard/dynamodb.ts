@@ -15,7 +15,7 @@ import { repeated } from './again.js';
 import type { Attempt } from './again.js';
 import { fenceIn, reasonsOf, standing, storing } from './dynamodb-fences.js';
 import type { DynamoClient, DynamoWrite } from './dynamodb-fences.js';
-import { admitAll, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
+import { admitAll, checkLease, copyOf, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import type { FencedLease, Outcome } from './types.js';
 
@@ -161,8 +161,9 @@ export function dynamoFence<W extends DynamoWrite>(
 
   return {
     run,
-    async open({ domain, token, cluster, incarnation }) {
-      const opened = { domain, token, cluster, incarnation };
+    async open(lease) {
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       const raised = await run(opened, () => undefined);
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };

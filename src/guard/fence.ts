@@ -60,7 +60,7 @@ export function checkLease(lease: FencedLease): void {
  * is no lease, when there is none, and when two are of one domain.
  */
 export function leasesOf(given: FencedLease | readonly FencedLease[]): readonly FencedLease[] {
-  const leases = isList(given) ? given.map(pick) : [pick(given)];
+  const leases = isList(given) ? given.map(copyOf) : [copyOf(given)];
   const faults = leases.flatMap((lease, at) =>
     faultsOf(lease).map((fault) => (leases.length > 1 ? `${fault} (the ${at + 1}. of ${leases.length})` : fault)),
   );
@@ -77,7 +77,7 @@ function isList(given: FencedLease | readonly FencedLease[]): given is readonly 
 
 function faultsOf(lease: FencedLease): string[] {
   const faults: string[] = [];
-  const { domain, token, cluster, incarnation }: Record<keyof FencedLease, unknown> = { ...pick(lease) };
+  const { domain, token, cluster, incarnation }: Record<keyof FencedLease, unknown> = { ...copyOf(lease) };
   const fault = typeof domain === 'string' ? leasedDomainFault(domain) : 'must be text';
   if (fault !== undefined) faults.push(`domain ${fault}`);
   if (typeof token !== 'bigint' || token < 1n || token > MAX_TOKEN)
@@ -153,6 +153,15 @@ export function admitAll(
   return { status: 'admitted', raised, earlierIncarnation };
 }
 
-function pick({ domain, token, cluster, incarnation }: FencedLease): FencedLease {
+/**
+ * What counts of a lease, as a copy, because the caller's object may change while it is used. Throws a TypeError for what
+ * is no object; whether it is a lease {@link checkLease} says.
+ */
+export function copyOf(lease: FencedLease): FencedLease {
+  const given: unknown = lease;
+  if (typeof given !== 'object' || given === null) {
+    throw new TypeError(`not a lease: ${String(given)}. What tryAcquire gives is undefined when nothing was granted`);
+  }
+  const { domain, token, cluster, incarnation } = lease;
   return { domain, token, cluster, incarnation };
 }

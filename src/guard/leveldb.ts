@@ -6,7 +6,7 @@
  * @packageDocumentation
  */
 import { encodeUtf8 } from '../base/utf8.js';
-import { admitAll, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
+import { admitAll, checkLease, copyOf, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { Mutex } from './mutex.js';
 import type { Applied, FencedLease, Rejected, Stale } from './types.js';
@@ -154,8 +154,9 @@ export function levelFence<K, V>(db: LevelDatabase<K, V>, options: WorkTimeOptio
 
   return {
     run,
-    async open({ domain, token, cluster, incarnation }) {
-      const opened = { domain, token, cluster, incarnation };
+    async open(lease) {
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       const raised = await run(opened, () => undefined);
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };

@@ -10,7 +10,7 @@
  *
  * @packageDocumentation
  */
-import { admitAll, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
+import { admitAll, checkLease, copyOf, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { Mutex } from './mutex.js';
 import type { Applied, FencedLease, Rejected, Stale } from './types.js';
@@ -136,8 +136,9 @@ export function memoryFence<R extends object>(resource: R, options: WorkTimeOpti
 
   return {
     run,
-    async open({ domain, token, cluster, incarnation }) {
-      const opened = { domain, token, cluster, incarnation };
+    async open(lease) {
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       const raised = await run(opened, () => undefined);
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };

@@ -1,7 +1,7 @@
 /** The guard of MariaDB that keeps the fence in the row that it guards. */
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
-import { checkLease, issuerOf, MAX_JUMP } from './fence.js';
+import { MAX_JUMP, checkLease, copyOf, issuerOf } from './fence.js';
 import { literal, mayRunAgain, rowsOf, textOf } from './mysql-transaction.js';
 import type { MysqlPool, Row } from './mysql-transaction.js';
 import { admitToRow } from './row-fence.js';
@@ -102,8 +102,9 @@ export function mysqlRows(pool: MysqlPool, { table, key: keyColumn }: RowTable):
 
   return {
     change,
-    async open({ domain, token, cluster, incarnation }, id) {
-      const lease = { domain, token, cluster, incarnation };
+    async open(given, id) {
+      const lease = copyOf(given);
+      const { token } = lease;
       const raised = await change(lease, id, { set: '' });
       if (raised.status !== 'applied') return raised;
       // The fence stands, so what is read now is what no lower token changes; a greater one may have come in between.

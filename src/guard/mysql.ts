@@ -12,7 +12,7 @@
  */
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
-import { admit, checkLease, issuerOf, leasesOf } from './fence.js';
+import { admit, checkLease, copyOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import {
   DOES_NOT_EXIST,
@@ -129,8 +129,9 @@ export function mysqlFence(pool: MysqlPool, options: MysqlFenceOptions = {}): My
 
   return {
     run,
-    async open({ domain, token, cluster, incarnation }) {
-      const opened = { domain, token, cluster, incarnation };
+    async open(lease) {
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       const raised = await run(opened, () => undefined);
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };

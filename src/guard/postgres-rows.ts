@@ -1,7 +1,7 @@
 /** The guard of PostgreSQL that keeps the fence in the row that it guards. */
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
-import { checkLease, issuerOf, MAX_JUMP } from './fence.js';
+import { MAX_JUMP, checkLease, copyOf, issuerOf } from './fence.js';
 import { mayRunAgain } from './postgres-transaction.js';
 import type { PostgresPool } from './postgres-transaction.js';
 import { admitToRow } from './row-fence.js';
@@ -94,8 +94,9 @@ export function postgresRows(pool: PostgresPool, { table, key: keyColumn }: RowT
 
   return {
     change,
-    async open({ domain, token, cluster, incarnation }, id) {
-      const lease = { domain, token, cluster, incarnation };
+    async open(given, id) {
+      const lease = copyOf(given);
+      const { token } = lease;
       const raised = await change(lease, id, { set: '', returning: '*' });
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { row: raised.value, token, change: (next) => change(lease, id, next) } };

@@ -11,7 +11,7 @@
  */
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
-import { checkLease, issuerOf, leasesOf } from './fence.js';
+import { checkLease, copyOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import {
   codeOf,
@@ -125,8 +125,9 @@ export function postgresFence(pool: PostgresPool, options: PostgresFenceOptions 
 
   return {
     run,
-    async open({ domain, token, cluster, incarnation }) {
-      const opened = { domain, token, cluster, incarnation };
+    async open(lease) {
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       const raised = await run(opened, () => undefined);
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };

@@ -12,7 +12,7 @@
  *
  * @packageDocumentation
  */
-import { admit, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
+import { admit, checkLease, copyOf, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { evaluatorOf } from './redis-client.js';
 import type { RedisArgument, RedisClient, Script } from './redis-client.js';
@@ -170,8 +170,9 @@ export function redisFence(client: RedisClient): RedisFence {
 
   return {
     run: run as RedisFence['run'],
-    async open({ domain, token, cluster, incarnation }) {
-      const opened = { domain, token, cluster, incarnation };
+    async open(lease) {
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       const raised = await run(opened, []);
       if (raised.status !== 'applied') return raised;
       const runOpened = (work: readonly RedisCommand[] | ScriptCall) => run(opened, work);

@@ -13,7 +13,7 @@
  */
 import { repeated } from './again.js';
 import type { Attempt } from './again.js';
-import { admit, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
+import { admit, checkLease, copyOf, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { Bucket } from './s3-bucket.js';
 import type { NextManifest, S3Client, Version } from './s3-bucket.js';
@@ -160,8 +160,9 @@ export function s3Fence(client: S3Client, { bucket: name, prefix = '' }: S3Fence
 
   return {
     run,
-    async open({ domain, token, cluster, incarnation }) {
-      const opened = { domain, token, cluster, incarnation };
+    async open(lease) {
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       const raised = await run(opened, () => undefined);
       if (raised.status !== 'applied') return raised;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };

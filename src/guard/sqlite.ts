@@ -9,7 +9,7 @@
  *
  * @packageDocumentation
  */
-import { admitAll, checkLease, fenceOf, issuerOf, leasesOf } from './fence.js';
+import { admitAll, checkLease, copyOf, fenceOf, issuerOf, leasesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { FENCE_TABLE, fenceIn, isBusy, keepDurable } from './sqlite-file.js';
 import type { SqliteDatabase } from './sqlite-file.js';
@@ -158,8 +158,8 @@ export function sqliteFence<D extends SqliteDatabase>(db: D): SqliteFence<D> {
     open(lease) {
       const raised = run(lease, () => undefined);
       if (raised.status !== 'applied') return raised;
-      const { domain, token, cluster, incarnation } = lease;
-      const opened = { domain, token, cluster, incarnation };
+      const opened = copyOf(lease);
+      const { domain, token } = opened;
       return { ...raised, value: { domain, token, run: (work) => run(opened, work) } };
     },
     fence: read,

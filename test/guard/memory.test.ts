@@ -51,6 +51,19 @@ const draw = (of: FencedLease | readonly FencedLease[], what: string) =>
   );
 
 describe('the fence', () => {
+  it.each([undefined, null, 'plotter'])('of what is no lease: %s', async (none) => {
+    const error = `not a lease: ${String(none)}. What tryAcquire gives is undefined when nothing was granted`;
+    const given = none as unknown as FencedLease;
+    await expect(draw(given, 'a')).rejects.toThrow(error);
+    await expect(draw([lease(5), given], 'a')).rejects.toThrow(error);
+    await expect(fence.open(given)).rejects.toThrow(error);
+    expect(() => {
+      fence.reset(given);
+    }).toThrow(error);
+    expect(device.done).toEqual([]);
+    expect(fence.fence('plotter')).toBeUndefined();
+  });
+
   it('takes what is not lower, and raises', async () => {
     expect(await draw(lease(5), 'a')).toEqual({ status: 'applied', value: undefined, earlierIncarnation: undefined });
     expect((await draw(lease(5), 'b')).status).toBe('applied');
