@@ -2,6 +2,7 @@
 import { unreachable } from '../base/assert.js';
 import type { Command, LeaseKey, Passing, Stamped } from '../lease/commands.js';
 import type { CommandCodec } from '../replica/ports.js';
+import { acquireBytes, releaseBytes } from './command-bytes.js';
 import { CorruptBytes } from './corrupt.js';
 import {
   checkFormat,
@@ -21,8 +22,8 @@ import {
   variant,
   wellFormed,
 } from './fields.js';
-import { metadataFields, readMetadata } from './metadata.js';
-import { uint32, uint64 } from './numbers.js';
+import { readMetadata } from './metadata.js';
+import { uint64 } from './numbers.js';
 import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
 import type { Fields } from './proto.js';
 import { limitsChangeFields, readLimitsChange } from './state-limits.js';
@@ -31,6 +32,8 @@ const COMMAND = messageType('Command');
 
 /** The bytes of a command. A number outside its range or ill-formed text is a failed assertion. */
 export function encodeCommand(command: Command): Uint8Array {
+  if (command.type === 'acquire') return acquireBytes(command);
+  if (command.type === 'release') return releaseBytes(command);
   // The members of the oneof have the names of the types.
   return encodeFields(COMMAND, { format: FORMAT, [command.type]: bodyOf(command) });
 }
@@ -131,23 +134,8 @@ export function decodeCommand(bytes: Uint8Array): Command {
 /** Both directions, for the replica. */
 export const commandCodec: CommandCodec = { encode: encodeCommand, decode: decodeCommand };
 
-function bodyOf(command: Command): Fields {
+function bodyOf(command: Exclude<Command, { readonly type: 'acquire' | 'release' }>): Fields {
   switch (command.type) {
-    case 'acquire':
-      return {
-        domain: command.domain,
-        requestId: command.requestId,
-        holder: wellFormed(command.holder, 'holder'),
-        ttlMs: uint32(command.ttlMs, 'ttlMs'),
-        metadata: metadataFields(command.metadata),
-        seenRevision: uint64(command.seenRevision, 'seenRevision'),
-        atUnixMs: uint64(command.atUnixMs, 'atUnixMs'),
-        owner: wellFormed(command.owner, 'owner'),
-        waitMs: uint32(command.waitMs, 'waitMs'),
-        coolDownMs: uint32(command.coolDownMs, 'coolDownMs'),
-        slots: uint32(command.slots, 'slots'),
-        principal: wellFormed(command.principal, 'principal'),
-      };
     case 'withdraw':
       return {
         domain: command.domain,
@@ -155,8 +143,6 @@ function bodyOf(command: Command): Fields {
         owner: wellFormed(command.owner, 'owner'),
         ...freeingOf(command),
       };
-    case 'release':
-      return { ...keyOf(command), owner: wellFormed(command.owner, 'owner'), ...freeingOf(command) };
     case 'forceRelease':
       return {
         ...keyOf(command),
