@@ -1,8 +1,8 @@
 /** The bytes of the commands that most entries carry (`record.proto`, Command); the others are in `command.ts`. */
-import type { Metadata } from '../base/api.js';
 import type { Command } from '../lease/commands.js';
 import { wellFormed } from './fields.js';
 import { FieldWriter } from './field-writer.js';
+import { writeMetadata } from './metadata.js';
 import { uint32, uint64 } from './numbers.js';
 import { FORMAT } from './proto.js';
 
@@ -19,7 +19,7 @@ export function acquireBytes(command: Of<'acquire'>): Uint8Array {
   writer.text(2, command.requestId);
   writer.text(3, wellFormed(command.holder, 'holder'));
   writer.integer(4, uint32(command.ttlMs, 'ttlMs'));
-  writeMetadata(5, command.metadata);
+  writeMetadata(writer, 5, command.metadata);
   writer.integer(6, uint64(command.seenRevision, 'seenRevision'));
   writer.integer(7, uint64(command.atUnixMs, 'atUnixMs'));
   writer.text(8, wellFormed(command.owner, 'owner'));
@@ -43,13 +43,4 @@ export function releaseBytes(command: Of<'release'>): Uint8Array {
   writer.integer(5, uint64(command.atUnixMs, 'atUnixMs'));
   writer.end(body);
   return writer.take();
-}
-
-function writeMetadata(field: number, metadata: Metadata): void {
-  for (const [key, value] of metadata) {
-    const pair = writer.begin(field);
-    writer.text(1, wellFormed(key, 'metadata key'));
-    writer.text(2, wellFormed(value, 'metadata value'));
-    writer.end(pair);
-  }
 }

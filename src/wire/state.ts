@@ -13,7 +13,6 @@ import {
   checkFormat,
   domain,
   enumName,
-  enumNumber,
   has,
   integer,
   leasedDomain,
@@ -27,11 +26,11 @@ import {
   token,
   wellFormed,
 } from './fields.js';
-import type { Names } from './fields.js';
 import { metadataFields, readMetadata } from './metadata.js';
 import { uint32, uint64 } from './numbers.js';
 import { decodeFields, encodeFields, FORMAT, messageType } from './proto.js';
 import type { Fields } from './proto.js';
+import { FINISH_REASONS, finishedBytes, leaseBytes } from './state-bytes.js';
 
 const DOMAIN_RECORD = messageType('DomainRecord');
 const WAITER_RECORD = messageType('WaiterRecord');
@@ -41,16 +40,6 @@ const FINISHED_RECORD = messageType('FinishedRecord');
 
 /** First bytes of the keys: 'd', 'w', 'c', 'n' and 'f'. */
 const TAGS = { domain: 0x64, waiter: 0x77, coolDown: 0x63, counting: 0x6e, finished: 0x66 } as const;
-
-/** In the order of their numbers on the wire. */
-export const FINISH_REASONS: Names<FinishedRequest['reason']> = [
-  'expired',
-  'released',
-  'withdrawn',
-  'force_released',
-  'earlier_history',
-  'left_queue',
-];
 
 /** The bytes that name a record in the table. */
 export function recordKey(key: RecordKey): Uint8Array {
@@ -81,7 +70,7 @@ function encodeValue(record: StateRecord): Uint8Array {
     case 'domain': {
       const { domain: key, lease } = record;
       assert(key === lease.domain, `record of ${key} holds a lease of ${lease.domain}`);
-      return encodeFields(DOMAIN_RECORD, leaseFields(lease));
+      return leaseBytes(lease);
     }
     case 'waiter': {
       const { queuedAt, waiter } = record;
@@ -109,7 +98,7 @@ function encodeValue(record: StateRecord): Uint8Array {
         last === record.lastRevision,
         `finished requests end at ${last ?? 'none'}, the key says ${record.lastRevision}`,
       );
-      return encodeFields(FINISHED_RECORD, { format: FORMAT, requests: record.requests.map(finishedFields) });
+      return finishedBytes(record.requests);
     }
   }
 }
@@ -209,24 +198,6 @@ function readRevisionKey(key: Uint8Array): Revision {
   return number as Revision;
 }
 
-function leaseFields(lease: Lease): Fields {
-  return {
-    format: FORMAT,
-    token: uint64(lease.token, 'token'),
-    requestId: lease.requestId,
-    holder: wellFormed(lease.holder, 'holder'),
-    metadata: metadataFields(lease.metadata),
-    ttlMs: uint32(lease.ttlMs, 'ttlMs'),
-    grantedAtUnixMs: uint64(lease.grantedAtUnixMs, 'grantedAtUnixMs'),
-    owner: wellFormed(lease.owner, 'owner'),
-    coolDownMs: uint32(lease.coolDownMs, 'coolDownMs'),
-    principal: wellFormed(lease.principal, 'principal'),
-    version: uint64(lease.version, 'version'),
-    checkpointLeftMs:
-      lease.checkpointLeftMs === undefined ? undefined : uint64(lease.checkpointLeftMs, 'checkpointLeftMs'),
-  };
-}
-
 function readLease(fields: Fields, of: Domain, what: string): Lease {
   checkFormat(fields, what);
   return {
@@ -283,29 +254,6 @@ function readWaiter(fields: Fields, queuedAt: Revision, what: string): Waiter {
 function readCoolDown(fields: Fields, of: Domain, what: string): CoolDown {
   checkFormat(fields, what);
   return { domain: of, since: token(fields, 'since', what), ms: positive(fields, 'ms', what) };
-}
-
-function finishedFields(request: FinishedRequest): Fields {
-  return {
-    requestId: request.requestId,
-    domain: request.domain,
-    finishedAt: uint64(request.finishedAt, 'finishedAt'),
-    token: request.token === undefined ? undefined : uint64(request.token, 'token'),
-    reason: enumNumber(FINISH_REASONS, request.reason),
-    by: wellFormed(request.by, 'by'),
-    note: wellFormed(request.note, 'note'),
-    owner: wellFormed(request.owner, 'owner'),
-    asked: request.asked === undefined ? undefined : askedFields(request.asked),
-  };
-}
-
-function askedFields({ ttlMs, holder, coolDownMs, slots }: Asked): Fields {
-  return {
-    ttlMs: uint32(ttlMs, 'ttlMs'),
-    holder: wellFormed(holder, 'holder'),
-    coolDownMs: uint32(coolDownMs, 'coolDownMs'),
-    slots: uint32(slots, 'slots'),
-  };
 }
 
 function readFinished(fields: Fields, what: string): FinishedRequest {

@@ -5,6 +5,7 @@ import type { Command } from '../../src/lease/commands.js';
 import { encodeCommand } from '../../src/wire/command.js';
 import { FieldWriter } from '../../src/wire/field-writer.js';
 import { messageType } from '../../src/wire/proto.js';
+import { encodeStateRecord } from '../../src/wire/state.js';
 import * as any from './arbitraries.js';
 
 /** What protobufjs writes for the parts that it reads in `bytes`. */
@@ -19,6 +20,23 @@ describe('written by hand', () => {
       fc.property(any.command, (command) => {
         const bytes = encodeCommand(command);
         expect([...bytes]).toEqual(again('Command', bytes));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('records of the table', () => {
+    const names = {
+      domain: 'DomainRecord',
+      waiter: 'WaiterRecord',
+      coolDown: 'CoolDownRecord',
+      counting: 'CountingRecord',
+      finished: 'FinishedRecord',
+    } as const;
+    fc.assert(
+      fc.property(any.stateRecord, (record) => {
+        const { value } = encodeStateRecord(record);
+        expect([...value]).toEqual(again(names[record.type], value));
       }),
       { numRuns: 2_000 },
     );

@@ -10,7 +10,7 @@ import { PROTO_DIRECTORY } from '../../src/wire/public-directory.js';
 import type * as wire from '../../src/wire/public-types.js';
 import { WATCH_METHOD } from '../../src/wire/public-watch.js';
 import { METHOD_OF } from '../../src/wire/public.js';
-import { FINISH_REASONS } from '../../src/wire/state.js';
+import { FINISH_REASONS } from '../../src/wire/state-bytes.js';
 
 const root = new protobuf.Root();
 root.resolvePath = (_origin, target) => join(PROTO_DIRECTORY, target);
