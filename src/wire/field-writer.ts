@@ -12,7 +12,7 @@ const BYTES = 2;
 const MAX_VARINT = 8;
 const FIRST_BYTES = 4_096;
 
-/** A message that grows. One is enough for a process. */
+/** Writes one message after the other into memory of its own. */
 export class FieldWriter {
   #bytes = new Uint8Array(FIRST_BYTES);
   #at = 0;
@@ -43,21 +43,12 @@ export class FieldWriter {
       if (unit >= 0x80) {
         // Rare: it has more bytes than units.
         this.#at = start;
-        this.bytes(field, encodeUtf8(text));
+        this.#encoded(field, encodeUtf8(text));
         return;
       }
       bytes[at++] = unit;
     }
     this.#at = at;
-  }
-
-  /** Bytes as they are. */
-  bytes(field: number, value: Uint8Array): void {
-    this.#reserve(1 + MAX_VARINT + value.length);
-    this.#tag(field, BYTES);
-    this.#varint(value.length);
-    this.#bytes.set(value, this.#at);
-    this.#at += value.length;
   }
 
   /** Begins a message within; what is written up to {@link end} is its fields. Gives what `end` needs. */
@@ -87,6 +78,14 @@ export class FieldWriter {
   /** The bytes of what was written, as a copy. */
   take(): Uint8Array {
     return this.#bytes.slice(0, this.#at);
+  }
+
+  #encoded(field: number, text: Uint8Array): void {
+    this.#reserve(1 + MAX_VARINT + text.length);
+    this.#tag(field, BYTES);
+    this.#varint(text.length);
+    this.#bytes.set(text, this.#at);
+    this.#at += text.length;
   }
 
   #tag(field: number, type: number): void {

@@ -111,10 +111,11 @@ export class PostgresServer implements AsyncDisposable {
     const source = `primary_conninfo=host=${host} port=${port} user=${user} application_name=standby`;
     return PostgresServer.#at(this.#bin, [...settings, source], async (data) => {
       // Not every kind has pg_basebackup. Start and end of a backup have to be told by one session.
-      const pool = this.pool({ max: 1 });
-      await pool.query("select pg_backup_start('standby', true)");
+      const session = await this.pool().connect();
+      await session.query("select pg_backup_start('standby', true)");
       const copied = spawnSync('cp', ['-a', join(this.#home, 'data'), data], { encoding: 'utf8' });
-      const { rows } = await pool.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+      const { rows } = await session.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+      session.release();
       // A file that was there when the copy began may be gone; that is what the log is for.
       if (!existsSync(join(data, 'PG_VERSION'))) throw new Error(`the copy failed: ${copied.stderr}`);
       await rm(join(data, 'postmaster.pid'), { force: true });

@@ -8,10 +8,11 @@ import { messageType } from '../../src/wire/proto.js';
 import { encodeStateRecord } from '../../src/wire/state.js';
 import * as any from './arbitraries.js';
 
-/** What protobufjs writes for the parts that it reads in `bytes`. */
+/** What protobufjs writes for the parts that it reads in `bytes`, and for those that are 0 or empty where they are not there. */
 function again(name: string, bytes: Uint8Array): number[] {
   const type = messageType(name);
-  return [...type.encode(type.decode(bytes)).finish()];
+  const parts = type.toObject(type.decode(bytes), { defaults: true });
+  return [...type.encode(type.fromObject(parts)).finish()];
 }
 
 describe('written by hand', () => {
